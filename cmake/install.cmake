@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# What `cmake --install` puts where: both libraries, the public headers, the command, pkg-config and
+# CMake package files, the licences.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS proofmill_static proofmill_shared EXPORT proofmill-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/proofmill DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(PM_BUILD_CLI)
+    install(TARGETS proofmill RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE-APACHE ${PROJECT_SOURCE_DIR}/LICENSE-MIT
+        ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Folders in proofmill.pc are relative to the file itself, so an installed tree may be moved and
+# `cmake --install --prefix` may differ from what was configured. An absolute CMAKE_INSTALL_LIBDIR
+# (distributions set it) is taken as it is.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    set(PM_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+    set(PM_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+else()
+    file(RELATIVE_PATH pc_up /p/${pc_dir} /p)
+    string(REGEX REPLACE "/$" "" pc_up ${pc_up})
+    set(PM_PC_PREFIX "\${pcfiledir}/${pc_up}")
+    set(PM_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+    set(PM_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+else()
+    set(PM_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/proofmill.pc.in ${PROJECT_BINARY_DIR}/proofmill.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/proofmill.pc DESTINATION ${pc_dir})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/proofmill)
+install(EXPORT proofmill-targets NAMESPACE proofmill:: DESTINATION ${package_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/proofmill-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/proofmill-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/proofmill-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/proofmill-config.cmake
+        ${PROJECT_BINARY_DIR}/proofmill-config-version.cmake DESTINATION ${package_dir})

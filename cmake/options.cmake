@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+option(PM_BUILD_CLI "Build the command (needs jansson)" ON)
+option(PM_BUILD_TESTS "Build the tests (needs cmocka; GMP for the field oracles)" ON)
+option(PM_BUILD_BENCH "Build the benchmarks" ON)
+option(PM_BUILD_FUZZ "Build the fuzz targets (needs clang, see the preset fuzz)" OFF)
+set(PM_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefined or thread")
+
+# What every target of ours is compiled with.
+add_library(pm_flags INTERFACE)
+target_compile_options(pm_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes
+                       -Wmissing-prototypes -Wvla -Wundef -Wno-unknown-warning-option)
+target_compile_definitions(pm_flags INTERFACE _GNU_SOURCE)
+target_include_directories(pm_flags INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+if(PM_SANITIZE)
+    target_compile_options(pm_flags INTERFACE -fsanitize=${PM_SANITIZE} -fno-sanitize-recover=all
+                           -fno-omit-frame-pointer)
+    target_link_options(pm_flags INTERFACE -fsanitize=${PM_SANITIZE})
+endif()

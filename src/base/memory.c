@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "base/memory.h"
+
+#include "base/checked.h"
+#include "base/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * A buffer is preceded by its header, in one block:
+ *
+ *     [ pad ][ header ][ buffer ...................... ]
+ *     ^block           ^ aligned to PM_BUFFER_ALIGNMENT (to a page when mapped)
+ *
+ * From MAPPED_FROM_BYTES on a block is its own anonymous mapping: zero pages come from the kernel
+ * untouched, freeing gives them back at once, and MADV_DONTDUMP covers whole pages of nobody else.
+ */
+struct memory_header {
+    struct pm_ledger *ledger;
+    uint64_t bytes;
+    void *block;
+    uint64_t block_bytes; /* 0: from the heap */
+    uint64_t flags;
+    uint64_t magic;
+    uint64_t pad[2];
+};
+_Static_assert(sizeof(struct memory_header) == PM_BUFFER_ALIGNMENT, "keeps the buffer aligned");
+
+#define MAPPED_FROM_BYTES (256u * 1024u)
+#define MAGIC_LIVE UINT64_C(0x6c696d666f6f7270) /* "proofmil" */
+
+uint64_t pm_ledger_live_bytes(const struct pm_ledger *ledger) {
+    return __atomic_load_n(&ledger->live_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t pm_ledger_peak_bytes(const struct pm_ledger *ledger) {
+    return __atomic_load_n(&ledger->peak_bytes, __ATOMIC_RELAXED);
+}
+
+static void ledger_enter(struct pm_ledger *ledger, uint64_t bytes) {
+    if (ledger == NULL) {
+        return;
+    }
+    const uint64_t live = __atomic_add_fetch(&ledger->live_bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&ledger->n_allocations, 1, __ATOMIC_RELAXED);
+    uint64_t peak = __atomic_load_n(&ledger->peak_bytes, __ATOMIC_RELAXED);
+    while (live > peak && !__atomic_compare_exchange_n(&ledger->peak_bytes, &peak, live, true,
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static void ledger_leave(struct pm_ledger *ledger, uint64_t bytes) {
+    if (ledger != NULL) {
+        __atomic_sub_fetch(&ledger->live_bytes, bytes, __ATOMIC_RELAXED);
+    }
+}
+
+static struct memory_header *header_of(const void *buffer) {
+    return (struct memory_header *)((uintptr_t)buffer - sizeof(struct memory_header));
+}
+
+static void *block_from_heap(uint64_t bytes) {
+    void *block = NULL;
+    if (posix_memalign(&block, PM_BUFFER_ALIGNMENT, bytes) != 0) {
+        return NULL;
+    }
+    memset(block, 0, bytes);
+    return block;
+}
+
+static void *block_from_kernel(uint64_t bytes, enum pm_memory_flags flags) {
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+        return NULL;
+    }
+    /* Both are hints: a kernel without them costs speed or a larger dump, nothing else. */
+    (void)madvise(block, bytes, MADV_HUGEPAGE);
+    if (flags & PM_MEMORY_SECRET) {
+        (void)madvise(block, bytes, MADV_DONTDUMP);
+    }
+    return block;
+}
+
+pm_status pm_memory_alloc(struct pm_ledger *ledger, const char *name, uint64_t bytes,
+                          enum pm_memory_flags flags, void **out, pm_error *error) {
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const bool mapped = bytes >= MAPPED_FROM_BYTES;
+    const uint64_t lead = mapped ? page_bytes : sizeof(struct memory_header);
+    uint64_t block_bytes = 0;
+    void *block = NULL;
+    /* PTRDIFF_MAX is malloc's own bound: beyond it pointer differences are undefined. */
+    if (pm_checked_add_u64(bytes, lead + page_bytes, &block_bytes) && block_bytes <= PTRDIFF_MAX) {
+        block_bytes =
+            mapped ? (bytes + lead + page_bytes - 1) / page_bytes * page_bytes : bytes + lead;
+        block = mapped ? block_from_kernel(block_bytes, flags) : block_from_heap(block_bytes);
+    }
+    if (block == NULL) {
+        pm_error_set(error, PM_NO_MEMORY, "cannot allocate %llu bytes for %s",
+                     (unsigned long long)bytes, name);
+        pm_error_need_have(error, bytes, 0);
+        return PM_NO_MEMORY;
+    }
+    void *buffer = (char *)block + lead;
+    *header_of(buffer) = (struct memory_header){.ledger = ledger,
+                                                .bytes = bytes,
+                                                .block = block,
+                                                .block_bytes = mapped ? block_bytes : 0,
+                                                .flags = (uint64_t)flags,
+                                                .magic = MAGIC_LIVE};
+    ledger_enter(ledger, bytes);
+    *out = buffer;
+    return PM_OK;
+}
+
+pm_status pm_memory_alloc_array(struct pm_ledger *ledger, const char *name, uint64_t n,
+                                uint64_t element_bytes, enum pm_memory_flags flags, void **out,
+                                pm_error *error) {
+    uint64_t bytes = 0;
+    if (!pm_checked_mul_u64(n, element_bytes, &bytes)) {
+        PM_FAIL(error, PM_NO_MEMORY, "cannot allocate %llu elements of %llu bytes for %s",
+                (unsigned long long)n, (unsigned long long)element_bytes, name);
+    }
+    return pm_memory_alloc(ledger, name, bytes, flags, out, error);
+}
+
+uint64_t pm_memory_bytes(const void *buffer) {
+    return buffer == NULL ? 0 : header_of(buffer)->bytes;
+}
+
+void pm_memory_free(void *buffer) {
+    if (buffer == NULL) {
+        return;
+    }
+    struct memory_header header = *header_of(buffer);
+    if (header.magic != MAGIC_LIVE) {
+        abort(); /* A double free is our own bug, and going on would corrupt a stranger's memory. */
+    }
+    header_of(buffer)->magic = 0;
+    if (header.flags & PM_MEMORY_SECRET) {
+        pm_memory_wipe(buffer, header.bytes);
+    }
+    ledger_leave(header.ledger, header.bytes);
+    if (header.block_bytes != 0) {
+        (void)munmap(header.block, header.block_bytes);
+    } else {
+        free(header.block);
+    }
+}
+
+void pm_memory_wipe(void *buffer, size_t bytes) {
+    explicit_bzero(buffer, bytes);
+}
