@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * poly/poly.h - evaluation domains and number-theoretic transforms over the scalar field.
+ *
+ * A vector is 2^log_n scalars in Montgomery form, 32 bytes each, PM_BUFFER_ALIGNMENT-aligned. A
+ * domain holds what depends on log_n alone (twiddle factors) and is read-only after creation: it is
+ * resident with a key and shared by all proofs. Transforms allocate nothing and work in place.
+ */
+#ifndef PM_POLY_POLY_H
+#define PM_POLY_POLY_H
+
+#include "base/control.h"
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "par/team.h"
+
+#include <proofmill/proofmill.h>
+
+#include <stdint.h>
+
+/* Which primitive 2^s-th root the domain's generator comes from. They differ on BLS12-381: snarkjs
+ * takes the smallest non-residue 5, bellman the multiplicative generator 7. */
+enum pm_root { PM_ROOT_SNARKJS = 0, PM_ROOT_BELLMAN = 1 };
+
+struct pm_domain {
+    const struct pm_poly *poly;
+    uint32_t log_n;
+    enum pm_root root;
+    void *tables; /* one buffer of poly->tables_bytes(log_n) */
+};
+
+/* The coefficient record of a zkey's section 4, as it lies in the file: 12 bytes of indices and a
+ * 32-byte value that carries the factor R^2, so that one Montgomery multiplication by a canonical
+ * witness value gives the product in Montgomery form. Any alignment. */
+#define PM_COEFFICIENT_RECORD_BYTES 44
+
+/* Kernels of one curve in one body. */
+struct pm_poly {
+    pm_curve_id curve;
+    const char *body;
+    uint32_t log_n_max; /* the field's two-adicity */
+
+    uint64_t (*tables_bytes)(uint32_t log_n);
+    void (*fill_tables)(void *tables, uint32_t log_n, enum pm_root root, struct pm_team *team);
+
+    /* values[i] = sum_j coefficients[j] * w^(i*j), natural order to natural order. */
+    pm_status (*forward)(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                         const pm_control *control, pm_error *error);
+    /* The inverse of forward. */
+    pm_status (*inverse)(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                         const pm_control *control, pm_error *error);
+    /* vector[i] *= factor * base^i; base and factor are Montgomery scalars (any alignment of 8). */
+    void (*scale_by_powers)(const struct pm_domain *domain, void *vector, const uint64_t *base,
+                            const uint64_t *factor, struct pm_team *team);
+    /* Values on the domain to values on the odd coset w_2n^(2i+1) (snarkjs): inverse, shift by
+     * w_2n^j, forward. Needs log_n < log_n_max. */
+    pm_status (*to_odd_coset)(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                              const pm_control *control, pm_error *error);
+
+    /* r[i] = a[i] * b[i]; r may alias either. */
+    void (*mul_vectors)(void *r, const void *a, const void *b, uint64_t n, struct pm_team *team);
+    /* r[i] = a[i] * b[i] - c[i] as a CANONICAL scalar, ready for an MSM; r may alias any. */
+    void (*quotient_scalars)(void *r, const void *a, const void *b, const void *c, uint64_t n,
+                             struct pm_team *team);
+
+    /* a[row] += value * witness[signal] for matrix 0, b[row] for matrix 1, over n records. a and b
+     * hold 2^log_n zeroed Montgomery scalars; witness is canonical. Indices have been checked.
+     * sorted: rows never decrease from record to record (lets threads split the records). */
+    pm_status (*multiply_matrices)(void *a, void *b, uint32_t log_n, const void *records,
+                                   uint64_t n, int sorted, const void *witness,
+                                   struct pm_team *team, const pm_control *control,
+                                   pm_error *error);
+
+    /* The definition, n^2 work: the oracle of forward. */
+    void (*forward_reference)(const struct pm_domain *domain, void *out, const void *in);
+};
+
+const struct pm_poly *pm_poly_get(pm_curve_id curve, enum pm_body body);
+
+/* Builds a domain. Errors: UNSUPPORTED (log_n above the field's two-adicity), NO_MEMORY. */
+pm_status pm_domain_create(const struct pm_poly *poly, uint32_t log_n, enum pm_root root,
+                           struct pm_team *team, struct pm_ledger *ledger, struct pm_domain *domain,
+                           pm_error *error);
+void pm_domain_destroy(struct pm_domain *domain);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The table of poly/poly.h for one curve in one body; compiled once for each (see
+ * ff_instance.inc). Vectors are arrays of fr: the buffers are ours, aligned, and hold nothing else.
+ */
+#include "poly/poly.h"
+
+#include "base/limits.h"
+#include "ff/ff_instance.inc"
+
+#include "poly/ntt.inc"
+
+#include "poly/matrix.inc"
+
+/* Elements that a thread should have at least before another one is woken. */
+#define POLY_GRAIN 1024
+
+/* What a call returns when one of its tasks saw the control stop: the control's own sentence, or,
+ * if the caller has taken the wish back since, that the work was not done. */
+static pm_status poly_stop_status(bool stopped, const pm_control *control, pm_error *error) {
+    if (!stopped) {
+        return PM_OK;
+    }
+    PM_TRY(pm_control_check(control, error));
+    PM_FAIL(error, PM_CANCELLED, "cancelled by the caller");
+}
+
+/* ---------------------------------------------------------------- transforms */
+
+static pm_status poly_forward(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                              const pm_control *control, pm_error *error) {
+    struct ntt ntt;
+    ntt_init(&ntt, domain, vector, team, control);
+    ntt_split(&ntt, false, team);
+    ntt_reverse(&ntt, team);
+    return poly_stop_status(ntt.stopped, control, error);
+}
+
+static pm_status poly_inverse(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                              const pm_control *control, pm_error *error) {
+    struct ntt ntt;
+    ntt_init(&ntt, domain, vector, team, control);
+    ntt.divide = true;
+    ntt_split(&ntt, true, team);
+    ntt_reverse(&ntt, team);
+    return poly_stop_status(ntt.stopped, control, error);
+}
+
+static pm_status poly_to_odd_coset(const struct pm_domain *domain, void *vector,
+                                   struct pm_team *team, const pm_control *control,
+                                   pm_error *error) {
+    PM_FAIL_IF(domain->log_n >= FR_TWO_ADICITY, error, PM_UNSUPPORTED,
+               "a domain of 2^%u points has no odd coset: the scalar field of %s has no root of "
+               "unity of order 2^%u",
+               domain->log_n, PM_INSTANCE_CURVE_STRING, domain->log_n + 1);
+    struct ntt_shift shift;
+    ntt_init(&shift.ntt, domain, vector, team, control);
+    ntt_root(&shift.w_2n, domain->log_n + 1, domain->root);
+    ntt_odd_coset(&shift, team);
+    return poly_stop_status(shift.ntt.stopped, control, error);
+}
+
+/* Horner at every w^i: quadratic, and shares nothing with the transforms but the root. */
+static void poly_forward_reference(const struct pm_domain *domain, void *out, const void *in) {
+    const fr *coefficients = in;
+    fr *values = out;
+    fr w, x;
+    ntt_root(&w, domain->log_n, domain->root);
+    fr_set_one(&x);
+    const size_t n = (size_t)1 << domain->log_n;
+    for (size_t i = 0; i < n; i++) {
+        fr_set_zero(&values[i]);
+        for (size_t j = n; j-- > 0;) {
+            fr_mul(&values[i], &values[i], &x);
+            fr_add(&values[i], &values[i], &coefficients[j]);
+        }
+        fr_mul(&x, &x, &w);
+    }
+}
+
+/* ---------------------------------------------------------------- pointwise */
+
+struct poly_powers {
+    fr *vector;
+    fr base, factor;
+};
+
+static void poly_powers_task(void *argument, size_t begin, size_t end) {
+    const struct poly_powers *powers = argument;
+    const uint64_t exponent = begin;
+    fr power;
+    fr_pow(&power, &powers->base, &exponent, 1);
+    fr_mul(&power, &power, &powers->factor);
+    for (size_t i = begin; i < end; i++) {
+        fr_mul(&powers->vector[i], &powers->vector[i], &power);
+        fr_mul(&power, &power, &powers->base);
+    }
+}
+
+static void poly_scale_by_powers(const struct pm_domain *domain, void *vector, const uint64_t *base,
+                                 const uint64_t *factor, struct pm_team *team) {
+    struct poly_powers powers = {.vector = vector};
+    fr_load(&powers.base, base);
+    fr_load(&powers.factor, factor);
+    pm_team_for(team, (size_t)1 << domain->log_n, POLY_GRAIN, poly_powers_task, &powers);
+}
+
+struct poly_vectors {
+    fr *r;
+    const fr *a, *b, *c;
+};
+
+static void poly_mul_task(void *argument, size_t begin, size_t end) {
+    const struct poly_vectors *vectors = argument;
+    for (size_t i = begin; i < end; i++) {
+        fr_mul(&vectors->r[i], &vectors->a[i], &vectors->b[i]);
+    }
+}
+
+static void poly_mul_vectors(void *r, const void *a, const void *b, uint64_t n,
+                             struct pm_team *team) {
+    struct poly_vectors vectors = {.r = r, .a = a, .b = b};
+    pm_team_for(team, n, POLY_GRAIN, poly_mul_task, &vectors);
+}
+
+static void poly_quotient_task(void *argument, size_t begin, size_t end) {
+    const struct poly_vectors *vectors = argument;
+    for (size_t i = begin; i < end; i++) {
+        fr t;
+        fr_mul(&t, &vectors->a[i], &vectors->b[i]);
+        fr_sub(&t, &t, &vectors->c[i]);
+        fr_from_mont(vectors->r[i].l, &t);
+    }
+}
+
+static void poly_quotient_scalars(void *r, const void *a, const void *b, const void *c, uint64_t n,
+                                  struct pm_team *team) {
+    struct poly_vectors vectors = {.r = r, .a = a, .b = b, .c = c};
+    pm_team_for(team, n, POLY_GRAIN, poly_quotient_task, &vectors);
+}
+
+/* ---------------------------------------------------------------- matrices */
+
+static pm_status poly_multiply_matrices(void *a, void *b, uint32_t log_n, const void *records,
+                                        uint64_t n, int sorted, const void *witness,
+                                        struct pm_team *team, const pm_control *control,
+                                        pm_error *error) {
+    struct matrix_product product = {
+        .a = a, .b = b, .records = records, .witness = witness, .n = n, .control = control};
+    if (sorted) {
+        pm_team_for(team, n, POLY_GRAIN, matrix_sorted_task, &product);
+    } else {
+        const uint64_t n_stripes = (((uint64_t)1 << log_n) >> MATRIX_STRIPE_LOG) + 1;
+        const uint32_t threads = pm_team_threads(team);
+        product.n_stripe_owners = threads < n_stripes ? threads : n_stripes;
+        pm_team_run(team, product.n_stripe_owners, matrix_unsorted_task, &product);
+    }
+    return poly_stop_status(product.stopped, control, error);
+}
+
+extern const struct pm_poly PM_INSTANCE_NAME(pm_poly);
+const struct pm_poly PM_INSTANCE_NAME(pm_poly) = {
+#if defined(PM_INSTANCE_BN254)
+    .curve = PM_CURVE_BN254,
+#elif defined(PM_INSTANCE_BLS12_381)
+    .curve = PM_CURVE_BLS12_381,
+#else
+    .curve = PM_CURVE_NONE,
+#endif
+    .body = PM_INSTANCE_BODY_STRING,
+    .log_n_max = FR_TWO_ADICITY,
+    .tables_bytes = ntt_tables_bytes,
+    .fill_tables = ntt_fill_tables,
+    .forward = poly_forward,
+    .inverse = poly_inverse,
+    .scale_by_powers = poly_scale_by_powers,
+    .to_odd_coset = poly_to_odd_coset,
+    .mul_vectors = poly_mul_vectors,
+    .quotient_scalars = poly_quotient_scalars,
+    .multiply_matrices = poly_multiply_matrices,
+    .forward_reference = poly_forward_reference,
+};
