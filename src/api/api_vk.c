@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "api/api_internal.h"
+
+#include "io/bellman_vk.h"
+
+#include <string.h>
+
+void pm_vk_destroy(pm_vk *vk) {
+    if (vk != NULL) {
+        pm_verifying_key_destroy(&vk->key);
+        pm_memory_free(vk->canonical);
+        pm_memory_free(vk);
+    }
+}
+
+/* Where each point stands in vk->canonical: alpha, beta, gamma, delta, ic. */
+static size_t canonical_offset(const struct pm_curve *curve, unsigned point) {
+    const size_t g1_bytes = curve->g1->affine_bytes, g2_bytes = curve->g2->affine_bytes;
+    return point == 0 ? 0 : g1_bytes + (point - 1) * g2_bytes;
+}
+
+static pm_status keep_canonical(const struct pm_curve *curve, pm_vk *vk, pm_error *error) {
+    const uint64_t n_ic = (uint64_t)vk->key.n_public + 1;
+    void *buffer = NULL;
+    PM_TRY(pm_memory_alloc(NULL, "verifying key points",
+                           canonical_offset(curve, 4) + n_ic * curve->g1->affine_bytes,
+                           PM_MEMORY_PLAIN, &buffer, error));
+    uint8_t *out = vk->canonical = buffer;
+    const pm_point_form form = PM_POINT_CANONICAL_LE;
+    curve->g1->encode(out + canonical_offset(curve, 0), form, vk->key.alpha_g1);
+    curve->g2->encode(out + canonical_offset(curve, 1), form, vk->key.beta_g2);
+    curve->g2->encode(out + canonical_offset(curve, 2), form, vk->key.gamma_g2);
+    curve->g2->encode(out + canonical_offset(curve, 3), form, vk->key.delta_g2);
+    for (uint64_t i = 0; i < n_ic; ++i) {
+        const uint64_t at = i * curve->g1->affine_bytes;
+        curve->g1->encode(out + canonical_offset(curve, 4) + at, form, vk->key.ic + at);
+    }
+    return PM_OK;
+}
+
+/* From the vk members of *parts, affine Montgomery; checks them. */
+static pm_status vk_from_parts(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
+                               pm_error *error) {
+    struct pm_kernels kernels;
+    void *buffer = NULL;
+    PM_TRY(pm_kernels_get(parts->curve, context->body, context->team, &kernels, error));
+    PM_TRY(pm_verifying_key_check(kernels.curve, parts, error));
+    PM_TRY(pm_memory_alloc(NULL, "verifying key", sizeof(pm_vk), PM_MEMORY_PLAIN, &buffer, error));
+    pm_vk *made = buffer;
+    pm_status status = pm_verifying_key_create(&kernels, parts, NULL, &made->key, error);
+    if (status == PM_OK) {
+        status = keep_canonical(kernels.curve, made, error);
+    }
+    if (status != PM_OK) {
+        pm_vk_destroy(made);
+        return status;
+    }
+    *vk = made;
+    return PM_OK;
+}
+
+static pm_status decode_points(const struct pm_group *group, pm_point_form form, const char *name,
+                               const void *points, uint64_t n, uint8_t *affine, pm_error *error) {
+    PM_FAIL_IF(points == NULL, error, PM_INVALID_ARGUMENT, "verifying key: %s is NULL", name);
+    const size_t stride = group->form_bytes(form);
+    PM_FAIL_IF(stride == 0, error, PM_UNSUPPORTED, "%s has no point form %d", group->name,
+               (int)form);
+    for (uint64_t i = 0; i < n; ++i) {
+        const enum pm_point_fault fault =
+            group->decode(affine + i * group->affine_bytes, form,
+                          (const uint8_t *)points + i * stride, PM_POINT_CHECK_NONE);
+        PM_FAIL_IF(fault != PM_POINT_GOOD, error, pm_point_fault_status(fault),
+                   "verifying key: %s[%llu] is %s", name, (unsigned long long)i,
+                   pm_point_fault_text(fault));
+    }
+    return PM_OK;
+}
+
+pm_status pm_vk_from_arrays(pm_context *context, const pm_vk_arrays *arrays, pm_vk **vk,
+                            pm_error *error) {
+    PM_FAIL_IF(context == NULL || arrays == NULL || vk == NULL, error, PM_INVALID_ARGUMENT,
+               "context, arrays or vk is NULL");
+    pm_vk_arrays given;
+    pm_options_read(&given, sizeof given, arrays);
+    const struct pm_curve *curve = pm_curve_get((pm_curve_id)given.curve, context->body);
+    PM_FAIL_IF(curve == NULL, error, PM_CURVE, "curve %u is not supported", given.curve);
+    const pm_point_form form = (pm_point_form)given.form;
+    const uint64_t n_ic = (uint64_t)given.n_public + 1;
+    uint8_t alpha[PM_G1_BYTES_MAX], beta[PM_G2_BYTES_MAX], gamma[PM_G2_BYTES_MAX],
+        delta[PM_G2_BYTES_MAX];
+    void *ic = NULL;
+
+    PM_TRY(decode_points(curve->g1, form, "alpha", given.alpha_g1, 1, alpha, error));
+    PM_TRY(decode_points(curve->g2, form, "beta", given.beta_g2, 1, beta, error));
+    PM_TRY(decode_points(curve->g2, form, "gamma", given.gamma_g2, 1, gamma, error));
+    PM_TRY(decode_points(curve->g2, form, "delta", given.delta_g2, 1, delta, error));
+    PM_TRY(pm_memory_alloc_array(NULL, "ic", n_ic, curve->g1->affine_bytes, PM_MEMORY_PLAIN, &ic,
+                                 error));
+    pm_status status = decode_points(curve->g1, form, "IC", given.ic, n_ic, ic, error);
+    if (status == PM_OK) {
+        const struct pm_key_parts parts = {.curve = curve->id,
+                                           .n_public = given.n_public,
+                                           .alpha_g1 = alpha,
+                                           .beta_g2 = beta,
+                                           .gamma_g2 = gamma,
+                                           .delta_g2 = delta,
+                                           .ic = ic};
+        status = vk_from_parts(context, &parts, vk, error);
+    }
+    pm_memory_free(ic);
+    return status;
+}
+
+pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_error *error) {
+    PM_FAIL_IF(context == NULL || key == NULL || vk == NULL, error, PM_INVALID_ARGUMENT,
+               "context, key or vk is NULL");
+    if (key->proving_key.parts.ic == NULL) {
+        pm_error_set(error, PM_SECTION,
+                     "the key has no section 3 (IC), so it holds no verifying key");
+        pm_error_at(error, key->mapping.name, PM_NO_OFFSET);
+        return PM_SECTION;
+    }
+    pm_vk *made = NULL;
+    pm_status status = vk_from_parts(context, &key->proving_key.parts, &made, error);
+    if (status == PM_OK) {
+        status = pm_mapping_check(&key->mapping, error);
+    }
+    if (status != PM_OK) {
+        pm_vk_destroy(made);
+        pm_error_at(error, key->mapping.name, PM_NO_OFFSET);
+        return status;
+    }
+    *vk = made;
+    return PM_OK;
+}
+
+pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk **vk,
+                           pm_error *error) {
+    /* The cache is not part of the key's visible state, hence the cast: const means "shareable". */
+    pm_key *cache = (pm_key *)(uintptr_t)key;
+    pm_status status = PM_OK;
+    (void)pthread_mutex_lock(&cache->vk_lock);
+    if (cache->vk == NULL) {
+        status = pm_vk_from_key(context, key, &cache->vk, error);
+    }
+    *vk = cache->vk;
+    (void)pthread_mutex_unlock(&cache->vk_lock);
+    return status;
+}
+
+pm_status pm_vk_from_bellman(pm_context *context, const void *bytes, size_t n_bytes, int trailing,
+                             pm_vk **vk, pm_error *error) {
+    PM_FAIL_IF(context == NULL || (bytes == NULL && n_bytes != 0) || vk == NULL, error,
+               PM_INVALID_ARGUMENT, "context, bytes or vk is NULL");
+    const struct pm_curve *curve = pm_curve_get(PM_CURVE_BLS12_381, context->body);
+    struct pm_mapping mapping;
+    struct pm_bellman_vk bellman;
+    PM_TRY(pm_mapping_borrow(bytes, n_bytes, "bellman verifying key", &mapping, error));
+    pm_status status = pm_bellman_vk_open(&mapping, curve, trailing != 0, &bellman, error);
+    if (status == PM_OK) {
+        const struct pm_key_parts parts = {.curve = curve->id,
+                                           .n_public = bellman.n_public,
+                                           .alpha_g1 = bellman.alpha_g1,
+                                           .beta_g2 = bellman.beta_g2,
+                                           .gamma_g2 = bellman.gamma_g2,
+                                           .delta_g2 = bellman.delta_g2,
+                                           .ic = bellman.ic};
+        status = vk_from_parts(context, &parts, vk, error);
+        pm_bellman_vk_close(&bellman);
+    }
+    pm_mapping_close(&mapping);
+    return status;
+}
+
+pm_curve_id pm_vk_curve(const pm_vk *vk) {
+    return vk == NULL ? PM_CURVE_NONE : vk->key.curve;
+}
+
+uint32_t pm_vk_n_public(const pm_vk *vk) {
+    return vk == NULL ? 0 : vk->key.n_public;
+}
+
+pm_status pm_vk_get_arrays(const pm_vk *vk, pm_vk_arrays *arrays) {
+    if (vk == NULL || arrays == NULL) {
+        return PM_INVALID_ARGUMENT;
+    }
+    const struct pm_curve *curve = pm_curve_get(vk->key.curve, PM_BODY_PORTABLE);
+    const pm_vk_arrays full = {.struct_bytes = arrays->struct_bytes,
+                               .curve = (uint32_t)vk->key.curve,
+                               .form = PM_POINT_CANONICAL_LE,
+                               .n_public = vk->key.n_public,
+                               .alpha_g1 = vk->canonical + canonical_offset(curve, 0),
+                               .beta_g2 = vk->canonical + canonical_offset(curve, 1),
+                               .gamma_g2 = vk->canonical + canonical_offset(curve, 2),
+                               .delta_g2 = vk->canonical + canonical_offset(curve, 3),
+                               .ic = vk->canonical + canonical_offset(curve, 4)};
+    memcpy(arrays, &full, arrays->struct_bytes < sizeof full ? arrays->struct_bytes : sizeof full);
+    return PM_OK;
+}
+
+pm_status pm_vk_get_alphabeta(const pm_vk *vk, void *out, size_t n_bytes) {
+    if (vk == NULL || out == NULL || n_bytes != 12 * pm_curve_fp_bytes(vk->key.curve)) {
+        return PM_INVALID_ARGUMENT;
+    }
+    pm_pairing_get(vk->key.curve, PM_BODY_PORTABLE)->gt_to_canonical(out, &vk->key.alphabeta);
+    return PM_OK;
+}

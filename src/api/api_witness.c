@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "api/api_internal.h"
+
+#include "io/wtns.h"
+
+#include <string.h>
+
+/* A witness file larger than 2^32 values of 32 bytes and a header cannot belong to any key. */
+#define WITNESS_FILE_BYTES_MAX ((UINT64_C(1) << 37) + 4096)
+
+/* Copies checked values into a new witness. */
+static pm_status witness_from_checked(pm_curve_id curve, const uint8_t *values, uint64_t n_values,
+                                      pm_witness **witness, pm_error *error) {
+    void *buffer = NULL, *copy = NULL;
+    PM_TRY(pm_memory_alloc_array(NULL, "witness", n_values, PM_FR_BYTES, PM_MEMORY_SECRET, &copy,
+                                 error));
+    const pm_status status = pm_memory_alloc(NULL, "witness handle", sizeof(pm_witness),
+                                             PM_MEMORY_PLAIN, &buffer, error);
+    if (status != PM_OK) {
+        pm_memory_free(copy);
+        return status;
+    }
+    memcpy(copy, values, n_values * PM_FR_BYTES);
+    pm_witness *made = buffer;
+    *made = (pm_witness){.curve = curve, .n_values = n_values, .values = copy};
+    *witness = made;
+    return PM_OK;
+}
+
+/* Closes the mapping in any case. */
+static pm_status witness_from_mapping(pm_context *context, struct pm_mapping *mapping,
+                                      const pm_control *control, pm_witness **witness,
+                                      pm_error *error) {
+    struct pm_wtns wtns;
+    pm_witness *made = NULL;
+    pm_status status = pm_wtns_open(mapping, context->team, control, &wtns, error);
+    if (status == PM_OK) {
+        status = witness_from_checked(wtns.curve, wtns.values, wtns.n_values, &made, error);
+    }
+    if (status == PM_OK) {
+        /* A mapped file may have changed between the check and the copy: look at the copy itself.
+         */
+        status =
+            pm_wtns_check_values(made->curve, made->values, made->n_values, mapping->name,
+                                 (uint64_t)(wtns.values - mapping->bytes), context->team, error);
+    }
+    if (status == PM_OK) {
+        status = pm_mapping_check(mapping, error);
+    }
+    pm_mapping_close(mapping);
+    if (status != PM_OK) {
+        pm_witness_destroy(made);
+        return status;
+    }
+    *witness = made;
+    return PM_OK;
+}
+
+pm_status pm_witness_open(pm_context *context, const char *path, const pm_control *control,
+                          pm_witness **witness, pm_error *error) {
+    PM_FAIL_IF(context == NULL || path == NULL || witness == NULL, error, PM_INVALID_ARGUMENT,
+               "context, path or witness is NULL");
+    struct pm_mapping mapping;
+    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, WITNESS_FILE_BYTES_MAX, NULL, &mapping, error));
+    return witness_from_mapping(context, &mapping, control, witness, error);
+}
+
+pm_status pm_witness_open_memory(pm_context *context, const void *bytes, size_t n_bytes,
+                                 const char *name, const pm_control *control, pm_witness **witness,
+                                 pm_error *error) {
+    PM_FAIL_IF(context == NULL || (bytes == NULL && n_bytes != 0) || witness == NULL, error,
+               PM_INVALID_ARGUMENT, "context, bytes or witness is NULL");
+    struct pm_mapping mapping;
+    PM_TRY(pm_mapping_borrow(bytes, n_bytes, name != NULL ? name : "witness in memory", &mapping,
+                             error));
+    return witness_from_mapping(context, &mapping, control, witness, error);
+}
+
+pm_status pm_witness_from_values(pm_context *context, pm_curve_id curve, const void *values,
+                                 size_t n_values, const pm_control *control, pm_witness **witness,
+                                 pm_error *error) {
+    PM_FAIL_IF(context == NULL || values == NULL || witness == NULL, error, PM_INVALID_ARGUMENT,
+               "context, values or witness is NULL");
+    PM_FAIL_IF(pm_curve_get(curve, context->body) == NULL, error, PM_CURVE,
+               "curve %d is not supported", (int)curve);
+    PM_FAIL_IF(n_values == 0, error, PM_WITNESS_MISMATCH,
+               "a witness has at least one value, the constant one");
+    PM_TRY(pm_control_check(control, error));
+    PM_TRY(pm_wtns_check_values(curve, values, n_values, "witness in memory", 0, context->team,
+                                error));
+    return witness_from_checked(curve, values, n_values, witness, error);
+}
+
+void pm_witness_destroy(pm_witness *witness) {
+    if (witness != NULL) {
+        pm_memory_free(witness->values);
+        pm_memory_free(witness);
+    }
+}
+
+size_t pm_witness_count(const pm_witness *witness) {
+    return witness == NULL ? 0 : witness->n_values;
+}
+
+pm_curve_id pm_witness_curve(const pm_witness *witness) {
+    return witness == NULL ? PM_CURVE_NONE : witness->curve;
+}
+
+pm_status pm_witness_values(const pm_witness *witness, size_t first, size_t n, void *out) {
+    if (witness == NULL || (out == NULL && n != 0) || first > witness->n_values ||
+        n > witness->n_values - first) {
+        return PM_INVALID_ARGUMENT;
+    }
+    if (n != 0) {
+        memcpy(out, witness->values + first * PM_FR_BYTES, n * PM_FR_BYTES);
+    }
+    return PM_OK;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "groth16/verify.h"
+
+#include "base/random.h"
+
+#include <string.h>
+
+/* ---- The key ------------------------------------------------------------------------------- */
+
+static pm_status check_point(const struct pm_group *group, const uint8_t *affine,
+                             int may_be_infinite, const char *name, uint64_t index,
+                             pm_error *error) {
+    enum pm_point_fault fault = group->check(affine, PM_POINT_CHECK_SUBGROUP);
+    if (fault == PM_POINT_GOOD && !may_be_infinite && group->affine_is_infinity(affine)) {
+        fault = PM_POINT_INFINITE;
+    }
+    PM_FAIL_IF(fault != PM_POINT_GOOD, error, pm_point_fault_status(fault),
+               "verifying key: %s[%llu] is %s", name, (unsigned long long)index,
+               pm_point_fault_text(fault));
+    return PM_OK;
+}
+
+pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_parts *parts,
+                                 pm_error *error) {
+    PM_TRY(check_point(curve->g1, parts->alpha_g1, 0, "alpha", 0, error));
+    PM_TRY(check_point(curve->g2, parts->beta_g2, 0, "beta", 0, error));
+    PM_TRY(check_point(curve->g2, parts->gamma_g2, 0, "gamma", 0, error));
+    PM_TRY(check_point(curve->g2, parts->delta_g2, 0, "delta", 0, error));
+    for (uint64_t i = 0; i <= parts->n_public; ++i) {
+        PM_TRY(check_point(curve->g1, parts->ic + i * curve->g1->affine_bytes, 1, "IC", i, error));
+    }
+    return PM_OK;
+}
+
+pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
+                                  const struct pm_key_parts *parts, struct pm_ledger *ledger,
+                                  struct pm_verifying_key *vk, pm_error *error) {
+    const struct pm_pairing *pairing = kernels->pairing;
+    const uint32_t g1_bytes = kernels->curve->g1->affine_bytes;
+    const uint32_t g2_bytes = kernels->curve->g2->affine_bytes;
+    const uint64_t n_ic = (uint64_t)parts->n_public + 1;
+    void *prepared_beta = NULL, *ic = NULL;
+    pm_status status;
+
+    memset(vk, 0, sizeof *vk);
+    vk->curve = parts->curve;
+    vk->n_public = parts->n_public;
+    PM_TRY_GOTO(status,
+                pm_memory_alloc_array(ledger, "verifying key ic", n_ic, g1_bytes, PM_MEMORY_PLAIN,
+                                      &ic, error),
+                cleanup);
+    vk->ic = ic;
+    PM_TRY_GOTO(status,
+                pm_memory_alloc(ledger, "prepared gamma", pairing->prepared_bytes, PM_MEMORY_PLAIN,
+                                &vk->prepared_gamma, error),
+                cleanup);
+    PM_TRY_GOTO(status,
+                pm_memory_alloc(ledger, "prepared delta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
+                                &vk->prepared_delta, error),
+                cleanup);
+    PM_TRY_GOTO(status,
+                pm_memory_alloc(ledger, "prepared beta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
+                                &prepared_beta, error),
+                cleanup);
+    memcpy(vk->alpha_g1, parts->alpha_g1, g1_bytes);
+    memcpy(vk->beta_g2, parts->beta_g2, g2_bytes);
+    memcpy(vk->gamma_g2, parts->gamma_g2, g2_bytes);
+    memcpy(vk->delta_g2, parts->delta_g2, g2_bytes);
+    memcpy(vk->ic, parts->ic, n_ic * g1_bytes);
+    pairing->prepare(vk->prepared_gamma, vk->gamma_g2);
+    pairing->prepare(vk->prepared_delta, vk->delta_g2);
+    pairing->prepare(prepared_beta, vk->beta_g2);
+    const void *alpha[1] = {vk->alpha_g1}, *beta[1] = {prepared_beta};
+    pairing->miller(&vk->alphabeta, alpha, beta, 1);
+    pairing->final_exponentiation(&vk->alphabeta, &vk->alphabeta);
+cleanup:
+    pm_memory_free(prepared_beta);
+    if (status != PM_OK) {
+        pm_verifying_key_destroy(vk);
+    }
+    return status;
+}
+
+void pm_verifying_key_destroy(struct pm_verifying_key *vk) {
+    pm_memory_free(vk->prepared_delta);
+    pm_memory_free(vk->prepared_gamma);
+    pm_memory_free(vk->ic);
+    memset(vk, 0, sizeof *vk);
+}
+
+/* ---- One proof ------------------------------------------------------------------------------ */
+
+/* affine = sum_j scalars[j] ic[j] over n_public + 1 canonical scalars. */
+static pm_status combine_ic(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
+                            const uint8_t *scalars, uint8_t affine[PM_G1_BYTES_MAX],
+                            pm_error *error) {
+    const uint64_t n = (uint64_t)vk->n_public + 1;
+    void *scratch = NULL;
+    struct pm_group_point sum;
+    PM_TRY(pm_memory_alloc(NULL, "msm scratch",
+                           kernels->msm->bytes(PM_MSM_G1, n, pm_team_threads(kernels->team)),
+                           PM_MEMORY_PLAIN, &scratch, error));
+    const pm_status status =
+        kernels->msm->run(PM_MSM_G1, vk->ic, scalars, n, kernels->team, scratch, NULL, &sum, error);
+    pm_memory_free(scratch);
+    PM_TRY(status);
+    kernels->curve->g1->to_affine(affine, &sum);
+    return PM_OK;
+}
+
+/* r = -p, affine to affine. */
+static void negate_affine(const struct pm_group *group, uint8_t *r, const uint8_t *p) {
+    struct pm_group_point point;
+    group->from_affine(&point, p);
+    group->neg(&point, &point);
+    group->to_affine(r, &point);
+}
+
+pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
+                            const uint8_t *publics, const struct pm_groth16_proof *proof,
+                            pm_error *error) {
+    const struct pm_pairing *pairing = kernels->pairing;
+    const struct pm_group *g1 = kernels->curve->g1;
+    void *prepared_b = NULL, *scalars = NULL;
+    uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX];
+    pm_status status;
+
+    PM_TRY_GOTO(status,
+                pm_memory_alloc_array(NULL, "ic scalars", (uint64_t)vk->n_public + 1, PM_FR_BYTES,
+                                      PM_MEMORY_PLAIN, &scalars, error),
+                cleanup);
+    PM_TRY_GOTO(status,
+                pm_memory_alloc(NULL, "prepared b", pairing->prepared_bytes, PM_MEMORY_PLAIN,
+                                &prepared_b, error),
+                cleanup);
+    ((uint8_t *)scalars)[0] = 1;
+    memcpy((uint8_t *)scalars + PM_FR_BYTES, publics, (size_t)vk->n_public * PM_FR_BYTES);
+    PM_TRY_GOTO(status, combine_ic(kernels, vk, scalars, minus_p, error), cleanup);
+    negate_affine(g1, minus_p, minus_p);
+    negate_affine(g1, minus_c, proof->c);
+    pairing->prepare(prepared_b, proof->b);
+
+    /* e(A, B) e(-P, gamma) e(-C, delta) = e(alpha, beta) */
+    const void *points[3] = {proof->a, minus_p, minus_c};
+    const void *lines[3] = {prepared_b, vk->prepared_gamma, vk->prepared_delta};
+    struct pm_gt f;
+    pairing->miller(&f, points, lines, 3);
+    pairing->final_exponentiation(&f, &f);
+    if (!pairing->gt_eq(&f, &vk->alphabeta)) {
+        status = pm_error_set(error, PM_PROOF_INVALID, "the pairing equation does not hold");
+    }
+cleanup:
+    pm_memory_free(prepared_b);
+    pm_memory_free(scalars);
+    return status;
+}
+
+/* ---- Many proofs ---------------------------------------------------------------------------- */
+
+/*
+ * Bellare, Garay, Rabin, "Fast batch verification for modular exponentiation and digital
+ * signatures", EUROCRYPT 1998, section 3.3 (small exponents): with random 128-bit z_i,
+ *
+ *   prod_i e(z_i A_i, B_i) e(-sum_i z_i P_i, gamma) e(-sum_i z_i C_i, delta) = e(alpha, beta)^(sum
+ * z_i)
+ *
+ * Miller loops run one task a proof; the products are folded by the caller.
+ */
+#define EXPONENT_LIMBS 2
+
+struct batch {
+    const struct pm_kernels *kernels;
+    const struct pm_verifying_key *vk;
+    const uint8_t *publics;
+    const struct pm_groth16_proof *proofs;
+    size_t n_proofs;
+    uint64_t *z;                /* n_proofs * EXPONENT_LIMBS, uniform */
+    struct pm_gt *loops;        /* n_proofs Miller loops */
+    struct pm_group_point *z_c; /* n_proofs times z_i C_i */
+    uint8_t *prepared;          /* n_proofs prepared B */
+};
+
+static void batch_one(void *argument, size_t i) {
+    struct batch *batch = argument;
+    const struct pm_pairing *pairing = batch->kernels->pairing;
+    const struct pm_group *g1 = batch->kernels->curve->g1;
+    const uint64_t *z = batch->z + i * EXPONENT_LIMBS;
+    void *prepared = batch->prepared + i * pairing->prepared_bytes;
+    struct pm_group_point point;
+    uint8_t z_a[PM_G1_BYTES_MAX];
+
+    g1->from_affine(&point, batch->proofs[i].a);
+    g1->mul(&point, &point, z, EXPONENT_LIMBS);
+    g1->to_affine(z_a, &point);
+    pairing->prepare(prepared, batch->proofs[i].b);
+    const void *points[1] = {z_a}, *lines[1] = {prepared};
+    pairing->miller(&batch->loops[i], points, lines, 1);
+
+    g1->from_affine(&point, batch->proofs[i].c);
+    g1->mul(&batch->z_c[i], &point, z, EXPONENT_LIMBS);
+}
+
+/* scalars[0] = sum_i z_i, scalars[j + 1] = sum_i z_i public_ij, canonical. */
+static void combine_publics(const struct batch *batch, uint8_t *scalars) {
+    const struct pm_field *fr = batch->kernels->curve->fr;
+    const uint32_t n_public = batch->vk->n_public;
+    for (uint64_t j = 0; j <= n_public; ++j) {
+        uint64_t sum[PM_FR_LIMBS_MAX] = {0};
+        for (size_t i = 0; i < batch->n_proofs; ++i) {
+            uint64_t z[PM_FR_LIMBS_MAX] = {0}, value[PM_FR_LIMBS_MAX];
+            memcpy(z, batch->z + i * EXPONENT_LIMBS, EXPONENT_LIMBS * sizeof z[0]);
+            fr->to_mont(z, z, 1);
+            if (j > 0) {
+                fr->to_mont(value, batch->publics + (i * n_public + j - 1) * PM_FR_BYTES, 1);
+                fr->mul(z, z, value);
+            }
+            fr->add(sum, sum, z);
+        }
+        fr->from_mont(scalars + j * PM_FR_BYTES, sum, 1);
+    }
+}
+
+/* Folds everything into *f, before the final exponentiation, and *sum_z, canonical. */
+static pm_status batch_fold(struct batch *batch, uint8_t *scalars, struct pm_gt *f,
+                            uint64_t sum_z[PM_FR_LIMBS_MAX], pm_error *error) {
+    const struct pm_pairing *pairing = batch->kernels->pairing;
+    const struct pm_group *g1 = batch->kernels->curve->g1;
+    uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX];
+    struct pm_group_point sum_c;
+
+    combine_publics(batch, scalars);
+    memcpy(sum_z, scalars, PM_FR_BYTES);
+    PM_TRY(combine_ic(batch->kernels, batch->vk, scalars, minus_p, error));
+    negate_affine(g1, minus_p, minus_p);
+    g1->set_infinity(&sum_c);
+    for (size_t i = 0; i < batch->n_proofs; ++i) {
+        g1->add(&sum_c, &sum_c, &batch->z_c[i]);
+    }
+    g1->neg(&sum_c, &sum_c);
+    g1->to_affine(minus_c, &sum_c);
+    const void *points[2] = {minus_p, minus_c};
+    const void *lines[2] = {batch->vk->prepared_gamma, batch->vk->prepared_delta};
+    pairing->miller(f, points, lines, 2);
+    for (size_t i = 0; i < batch->n_proofs; ++i) {
+        pairing->gt_mul(f, f, &batch->loops[i]);
+    }
+    return PM_OK;
+}
+
+static pm_status batch_alloc(struct batch *batch, void **scalars, pm_error *error) {
+    const uint64_t n = batch->n_proofs;
+    void *buffer = NULL;
+    PM_TRY(pm_memory_alloc_array(NULL, "batch exponents", n, EXPONENT_LIMBS * sizeof(uint64_t),
+                                 PM_MEMORY_PLAIN, &buffer, error));
+    batch->z = buffer;
+    PM_TRY(pm_memory_alloc_array(NULL, "batch miller loops", n, sizeof(struct pm_gt),
+                                 PM_MEMORY_PLAIN, &buffer, error));
+    batch->loops = buffer;
+    PM_TRY(pm_memory_alloc_array(NULL, "batch points", n, sizeof(struct pm_group_point),
+                                 PM_MEMORY_PLAIN, &buffer, error));
+    batch->z_c = buffer;
+    PM_TRY(pm_memory_alloc_array(NULL, "batch lines", n, batch->kernels->pairing->prepared_bytes,
+                                 PM_MEMORY_PLAIN, &buffer, error));
+    batch->prepared = buffer;
+    return pm_memory_alloc_array(NULL, "ic scalars", (uint64_t)batch->vk->n_public + 1, PM_FR_BYTES,
+                                 PM_MEMORY_PLAIN, scalars, error);
+}
+
+pm_status pm_groth16_verify_batch(const struct pm_kernels *kernels,
+                                  const struct pm_verifying_key *vk, const uint8_t *publics,
+                                  const struct pm_groth16_proof *proofs, size_t n_proofs,
+                                  pm_error *error) {
+    struct batch batch = {
+        .kernels = kernels, .vk = vk, .publics = publics, .proofs = proofs, .n_proofs = n_proofs};
+    const struct pm_pairing *pairing = kernels->pairing;
+    void *scalars = NULL;
+    struct pm_gt f, expected;
+    uint64_t sum_z[PM_FR_LIMBS_MAX];
+    pm_status status;
+
+    PM_TRY_GOTO(status, batch_alloc(&batch, &scalars, error), cleanup);
+    PM_TRY_GOTO(status,
+                pm_random_bytes(batch.z, n_proofs * EXPONENT_LIMBS * sizeof(uint64_t), error),
+                cleanup);
+    pm_team_run(kernels->team, n_proofs, batch_one, &batch);
+    PM_TRY_GOTO(status, batch_fold(&batch, scalars, &f, sum_z, error), cleanup);
+    pairing->final_exponentiation(&f, &f);
+    pairing->gt_pow(&expected, &vk->alphabeta, sum_z, PM_FR_LIMBS_MAX);
+    if (!pairing->gt_eq(&f, &expected)) {
+        status =
+            pm_error_set(error, PM_PROOF_INVALID, "at least one of the %llu proofs does not verify",
+                         (unsigned long long)n_proofs);
+    }
+cleanup:
+    pm_memory_free(scalars);
+    pm_memory_free(batch.prepared);
+    pm_memory_free(batch.z_c);
+    pm_memory_free(batch.loops);
+    pm_memory_free(batch.z);
+    return status;
+}
