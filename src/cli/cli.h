@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * cli/cli.h - what the command's files share.
+ *
+ * main() reads the command line into a pm_cli, finds the verb and runs it. A verb returns a
+ * pm_status and leaves the sentence in cli->error; main() prints it, and one table (cli_report.c)
+ * turns the status into the exit code. Results go to stdout, everything else to stderr.
+ */
+#ifndef PM_CLI_CLI_H
+#define PM_CLI_CLI_H
+
+#include <proofmill/proofmill.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------------------------------------
+ * Files, options, verbs
+ * ------------------------------------------------------------------------------------------- */
+
+/* What a file on the command line is for. */
+enum pm_cli_role {
+    PM_ROLE_ZKEY,
+    PM_ROLE_WITNESS,
+    PM_ROLE_PROOF,
+    PM_ROLE_PUBLIC,
+    PM_ROLE_VKEY,
+    PM_ROLE_R1CS,
+    PM_ROLE_FILE,
+    PM_ROLE_COUNT
+};
+
+#define PM_CLI_SLOTS_MAX 4
+
+/* A verb's place for a file. */
+struct pm_cli_slot {
+    enum pm_cli_role role;
+    const char *placeholder; /* "ZKEY" */
+    const char *file;        /* taken when the place is left empty; NULL: must be given */
+};
+
+/* Groups of options that a verb takes. */
+enum pm_cli_group {
+    PM_GROUP_ALL = 1,      /* --json --quiet --verbose --help */
+    PM_GROUP_COMPUTE = 2,  /* --threads --arithmetic --timeout --stats */
+    PM_GROUP_PROVE = 4,    /* --no-self-verify */
+    PM_GROUP_KEY = 8,      /* --load */
+    PM_GROUP_DIGEST = 16,  /* --digest */
+    PM_GROUP_VERSION = 32, /* --version, without a verb */
+    PM_GROUP_FILES = 64    /* named files; the verb's slots say which */
+};
+
+struct pm_cli;
+
+struct pm_cli_verb {
+    const char *name;    /* "export vkey" */
+    const char *summary; /* NULL: another spelling, left out of the overview */
+    const char *description;
+    struct pm_cli_slot slots[PM_CLI_SLOTS_MAX];
+    size_t n_slots;
+    bool many; /* any number of words after the verb, at least one, instead of slots */
+    uint32_t groups;
+    pm_status (*run)(struct pm_cli *cli);
+};
+
+struct pm_cli_option {
+    const char *name;
+    char letter; /* or 0 */
+    uint32_t group;
+    int role;             /* of a named file, or -1 */
+    const char *argument; /* placeholder, NULL for a switch */
+    const char *summary;  /* NULL: another spelling, left out of the help */
+};
+
+/* A step of the run and its time. */
+struct pm_cli_step {
+    const char *name;
+    uint64_t wall_ns;
+};
+
+#define PM_CLI_STEPS_MAX 8
+
+struct pm_cli {
+    const struct pm_cli_verb *verb;
+    bool drop_in; /* called as prover or verifier */
+
+    const char *files[PM_ROLE_COUNT]; /* by role; NULL: not given */
+    const char **words;               /* what is no option; after the verb is found, what follows */
+    size_t n_words;
+    uint32_t seen_groups[PM_GROUP_FILES + 1]; /* by group: index + 1 of an option that was given */
+
+    uint32_t threads, arithmetic, load;
+    uint32_t timeout_s;
+    int verbosity;
+    bool json, quiet, stats, no_self_verify, digest, help, version;
+
+    pm_context *context; /* NULL until pm_cli_start() */
+    pm_control control;
+    pm_error error;
+    json_t *result; /* what --json prints; always there */
+
+    uint64_t start_ns;
+    struct pm_cli_step steps[PM_CLI_STEPS_MAX];
+    size_t n_steps;
+    pm_prove_stats prove_stats;
+
+    uint64_t progress_start_ns; /* of the count that is running, and where it stands */
+    uint64_t progress_done, progress_total;
+    bool drawn;
+};
+
+/* cli_options.c: reads options and words; assigns words to the verb's slots once it is known. */
+pm_status pm_cli_read_arguments(struct pm_cli *cli, int n, char **arguments);
+pm_status pm_cli_assign_files(struct pm_cli *cli);
+extern const struct pm_cli_option pm_cli_option_table[];
+extern const size_t pm_cli_n_options;
+/* The distance at which a misspelt word is still recognised; SIZE_MAX beyond it. */
+size_t pm_cli_likeness(const char *word, const char *candidate);
+
+/* cli_verbs.c: finds the verb in the leading words and takes them away. */
+pm_status pm_cli_find_verb(struct pm_cli *cli);
+const struct pm_cli_verb *pm_cli_verb_named(const char *name);
+extern const struct pm_cli_verb pm_cli_verb_table[];
+extern const size_t pm_cli_n_verbs;
+
+/* The verbs, cmd_*.c. */
+pm_status pm_cmd_prove(struct pm_cli *cli);
+pm_status pm_cmd_verify(struct pm_cli *cli);
+pm_status pm_cmd_info(struct pm_cli *cli);
+pm_status pm_cmd_check_file(struct pm_cli *cli);
+pm_status pm_cmd_check(struct pm_cli *cli);
+pm_status pm_cmd_export_vkey(struct pm_cli *cli);
+pm_status pm_cmd_export_calldata(struct pm_cli *cli);
+pm_status pm_cmd_help(struct pm_cli *cli);
+pm_status pm_cmd_version(struct pm_cli *cli);
+
+/* ---------------------------------------------------------------------------------------------
+ * Running
+ * ------------------------------------------------------------------------------------------- */
+
+/* cli_main.c: from here on Ctrl-C is a request to stop. Called when the inputs have been read:
+ * until then there is nothing to tidy up, and the signal's default ends a wait for standard input
+ * at once. */
+void pm_cli_listen_for_signals(void);
+/* The signal that asked us to stop, or 0. */
+int pm_cli_signal(void);
+
+/* cli_report.c */
+/* Makes the context and the control. */
+pm_status pm_cli_start(struct pm_cli *cli);
+/* The caller's mistake: INVALID_ARGUMENT, exit code 2. */
+__attribute__((format(printf, 2, 3))) pm_status pm_cli_usage(struct pm_cli *cli, const char *format,
+                                                             ...);
+/* An error of the command's own. */
+__attribute__((format(printf, 4, 5))) pm_status
+pm_cli_fail(struct pm_cli *cli, pm_status status, const char *file, const char *format, ...);
+/* A line on stderr unless --quiet, and an entry of "warnings". */
+__attribute__((format(printf, 2, 3))) void pm_cli_warn(struct pm_cli *cli, const char *format, ...);
+/* A line on stderr under -v. */
+__attribute__((format(printf, 2, 3))) void pm_cli_note(struct pm_cli *cli, const char *format, ...);
+/* Text for stdout; nothing under --json. */
+__attribute__((format(printf, 2, 3))) void pm_cli_print(const struct pm_cli *cli,
+                                                        const char *format, ...);
+/* A string whose bytes may be anything, as JSON. */
+json_t *pm_cli_json_string(const char *string);
+/* Ends a step that began at start_ns. */
+void pm_cli_step_done(struct pm_cli *cli, const char *name, uint64_t start_ns);
+/* At most one of the paths may be "-". */
+pm_status pm_cli_one_stream(struct pm_cli *cli, const char *const *paths, size_t n,
+                            const char *stream);
+/* Fails early, before an hour of work, when the folder of an output cannot be written to. */
+pm_status pm_cli_check_output(struct pm_cli *cli, const char *path);
+/* Prints statistics, the error or the JSON result, and gives the exit code. */
+int pm_cli_finish(struct pm_cli *cli, pm_status status);
+/* Exit codes in order, for the help: false after the last. */
+bool pm_cli_exit_code(size_t i, int *code, const char **sentence);
+
+/* cli_progress.c: the line on the terminal. */
+void pm_cli_progress(void *user, const char *phase, uint64_t done, uint64_t total);
+void pm_cli_progress_clear(struct pm_cli *cli);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t pm_cli_now_ns(void);
+
+#endif

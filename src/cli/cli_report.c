@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* cli/cli_report.c - what the user is told: notes, warnings, errors, statistics, JSON, exit codes.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------------------------------------
+ * Exit codes
+ * ------------------------------------------------------------------------------------------- */
+
+enum {
+    EXIT_USAGE_ERROR = 2,
+    EXIT_BAD_INPUT = 3,
+    EXIT_IO = 4,
+    EXIT_MEMORY = 5,
+    EXIT_DEVICE = 6,
+    EXIT_UNSATISFIED = 7,
+    EXIT_FAULT = 8,
+    EXIT_TIMEOUT = 9,
+    EXIT_SIGNAL_BASE = 128
+};
+
+static const struct {
+    int code;
+    const char *sentence;
+} exit_codes[] = {
+    {0, "done; the proof is valid"},
+    {1, "the proof is invalid (and nothing else)"},
+    {EXIT_USAGE_ERROR, "the command line is wrong, or an output is an input"},
+    {EXIT_BAD_INPUT, "an input file is malformed, not supported, or does not fit the others"},
+    {EXIT_IO, "a file could not be read or written"},
+    {EXIT_MEMORY, "out of memory or threads"},
+    {EXIT_DEVICE, "no usable device, or it failed"},
+    {EXIT_UNSATISFIED, "the witness does not satisfy the circuit, or the key is damaged: no proof"},
+    {EXIT_FAULT, "a fault inside proofmill"},
+    {EXIT_TIMEOUT, "--timeout passed"},
+    {EXIT_SIGNAL_BASE + 1, "stopped by SIGHUP"},
+    {EXIT_SIGNAL_BASE + 2, "stopped by SIGINT (Ctrl-C)"},
+    {EXIT_SIGNAL_BASE + 15, "stopped by SIGTERM"},
+};
+
+bool pm_cli_exit_code(size_t i, int *code, const char **sentence) {
+    if (i >= sizeof exit_codes / sizeof exit_codes[0]) {
+        return false;
+    }
+    *code = exit_codes[i].code;
+    *sentence = exit_codes[i].sentence;
+    return true;
+}
+
+static int exit_code_of(pm_status status) {
+    switch (status) {
+    case PM_OK:
+        return 0;
+    case PM_PROOF_INVALID:
+        return 1;
+    case PM_INVALID_ARGUMENT:
+    case PM_SAME_FILE:
+        return EXIT_USAGE_ERROR;
+    case PM_UNSUPPORTED:
+    case PM_NOT_THIS_KIND:
+    case PM_VERSION:
+    case PM_PROTOCOL:
+    case PM_CURVE:
+    case PM_TRUNCATED:
+    case PM_SECTION:
+    case PM_LENGTH:
+    case PM_COUNT:
+    case PM_NOT_CANONICAL:
+    case PM_NOT_ON_CURVE:
+    case PM_NOT_IN_SUBGROUP:
+    case PM_POINT_AT_INFINITY:
+    case PM_ENCODING:
+    case PM_WITNESS_MISMATCH:
+        return EXIT_BAD_INPUT;
+    case PM_IO:
+    case PM_FILE_CHANGED:
+    case PM_NO_RANDOM:
+        return EXIT_IO;
+    case PM_NO_MEMORY:
+    case PM_NO_THREADS:
+        return EXIT_MEMORY;
+    case PM_NO_DEVICE:
+    case PM_DEVICE:
+        return EXIT_DEVICE;
+    case PM_UNSATISFIED:
+    case PM_SELF_VERIFY:
+        return EXIT_UNSATISFIED;
+    case PM_DEADLINE:
+        return EXIT_TIMEOUT;
+    case PM_CANCELLED:
+        return EXIT_SIGNAL_BASE + pm_cli_signal();
+    case PM_BUFFER_TOO_SMALL:
+    case PM_INTERNAL:
+        return EXIT_FAULT;
+    }
+    return EXIT_FAULT;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Lines
+ * ------------------------------------------------------------------------------------------- */
+
+uint64_t pm_cli_now_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock on Linux */
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* stderr cannot be reported on if it fails. */
+static void put_line(struct pm_cli *cli, const char *prefix, const char *line) {
+    pm_cli_progress_clear(cli);
+    (void)fprintf(stderr, "proofmill: %s%s\n", prefix, line);
+}
+
+void pm_cli_warn(struct pm_cli *cli, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    json_t *warnings = json_object_get(cli->result, "warnings");
+    if (warnings == NULL) {
+        (void)json_object_set_new(cli->result, "warnings", json_array());
+        warnings = json_object_get(cli->result, "warnings");
+    }
+    (void)json_array_append_new(warnings, pm_cli_json_string(line));
+    if (!cli->quiet) {
+        put_line(cli, "warning: ", line);
+    }
+}
+
+void pm_cli_note(struct pm_cli *cli, const char *format, ...) {
+    if (cli->verbosity == 0 || cli->quiet) {
+        return;
+    }
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    put_line(cli, "", line);
+}
+
+void pm_cli_print(const struct pm_cli *cli, const char *format, ...) {
+    if (cli->json) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vprintf(format, arguments); /* a full disk shows when stdout is flushed, at the end */
+    va_end(arguments);
+}
+
+/* JSON is UTF-8 and a file's name is any bytes: those that do not fit are shown as '?'. */
+json_t *pm_cli_json_string(const char *string) {
+    json_t *json = json_string(string);
+    char *copy = json == NULL ? strdup(string) : NULL;
+    if (copy != NULL) {
+        for (char *c = copy; *c != '\0'; c++) {
+            if ((unsigned char)*c >= 0x80) {
+                *c = '?';
+            }
+        }
+        json = json_string(copy);
+        free(copy);
+    }
+    return json;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------------------------- */
+
+static void set_error(struct pm_cli *cli, pm_status status, const char *file, const char *format,
+                      va_list arguments) {
+    cli->error = (pm_error)PM_ERROR_INIT;
+    cli->error.status = (int32_t)status;
+    (void)snprintf(cli->error.file, sizeof cli->error.file, "%s", file);
+    (void)vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+}
+
+pm_status pm_cli_usage(struct pm_cli *cli, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_error(cli, PM_INVALID_ARGUMENT, "", format, arguments);
+    va_end(arguments);
+    return PM_INVALID_ARGUMENT;
+}
+
+pm_status pm_cli_fail(struct pm_cli *cli, pm_status status, const char *file, const char *format,
+                      ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_error(cli, status, file, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+pm_status pm_cli_one_stream(struct pm_cli *cli, const char *const *paths, size_t n,
+                            const char *stream) {
+    size_t n_streams = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_streams += strcmp(paths[i], "-") == 0;
+    }
+    return n_streams > 1 ? pm_cli_usage(cli, "only one file can be %s", stream) : PM_OK;
+}
+
+pm_status pm_cli_check_output(struct pm_cli *cli, const char *path) {
+    if (strcmp(path, "-") == 0) {
+        return PM_OK;
+    }
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        return pm_cli_fail(cli, PM_IO, path, "is a directory, not a file to write to");
+    }
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path);
+    char *folder = slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, n);
+    if (folder == NULL) {
+        return pm_cli_fail(cli, PM_NO_MEMORY, path, "out of memory");
+    }
+    int failure = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+    free(folder);
+    if (failure != 0) {
+        return pm_cli_fail(cli, PM_IO, path, "its folder cannot be written to: %s",
+                           strerror(failure));
+    }
+    return PM_OK;
+}
+
+/* What to do next, where the sentence alone does not say it. */
+static const char *hint_of(const struct pm_cli *cli, pm_status status) {
+    switch (status) {
+    case PM_SELF_VERIFY:
+        return "find out why with `proofmill check R1CS WTNS` and `proofmill check ZKEY`";
+    case PM_WITNESS_MISMATCH:
+        return "was the witness made for this circuit?";
+    case PM_INVALID_ARGUMENT:
+        return cli->verb != NULL ? "see `proofmill help`" : NULL;
+    case PM_INTERNAL:
+        return "please report this";
+    default:
+        return NULL;
+    }
+}
+
+static void print_error(struct pm_cli *cli, pm_status status) {
+    const pm_error *error = &cli->error;
+    const char *hint = hint_of(cli, status);
+    char offset[40] = "";
+    if (error->offset != PM_NO_OFFSET) {
+        (void)snprintf(offset, sizeof offset, " (offset %" PRIu64 ")", error->offset);
+    }
+    pm_cli_progress_clear(cli);
+    (void)fprintf(stderr, "proofmill: %s%s%s%s%s%s\n", error->file,
+                  error->file[0] != '\0' ? ": " : "",
+                  error->message[0] != '\0' ? error->message : pm_status_sentence(status), offset,
+                  hint != NULL ? "; " : "", hint != NULL ? hint : "");
+}
+
+static json_t *error_json(const struct pm_cli *cli, pm_status status) {
+    const pm_error *error = &cli->error;
+    const char *hint = hint_of(cli, status);
+    json_t *json = json_object();
+    (void)json_object_set_new(json, "message",
+                              pm_cli_json_string(error->message[0] != '\0'
+                                                     ? error->message
+                                                     : pm_status_sentence(status)));
+    (void)json_object_set_new(
+        json, "file", error->file[0] != '\0' ? pm_cli_json_string(error->file) : json_null());
+    (void)json_object_set_new(
+        json, "offset",
+        error->offset != PM_NO_OFFSET ? json_integer((json_int_t)error->offset) : json_null());
+    if (error->need != 0 || error->have != 0) {
+        (void)json_object_set_new(json, "need", json_integer((json_int_t)error->need));
+        (void)json_object_set_new(json, "have", json_integer((json_int_t)error->have));
+    }
+    if (hint != NULL) {
+        (void)json_object_set_new(json, "hint", json_string(hint));
+    }
+    return json;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Statistics
+ * ------------------------------------------------------------------------------------------- */
+
+void pm_cli_step_done(struct pm_cli *cli, const char *name, uint64_t start_ns) {
+    uint64_t wall_ns = pm_cli_now_ns() - start_ns;
+    if (cli->n_steps < PM_CLI_STEPS_MAX) {
+        cli->steps[cli->n_steps++] = (struct pm_cli_step){name, wall_ns};
+    }
+    pm_cli_note(cli, "%s: %.1f ms", name, (double)wall_ns / 1e6);
+}
+
+static uint64_t peak_resident_bytes(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
+    const pm_prove_stats *prove = &cli->prove_stats;
+    pm_cli_progress_clear(cli);
+    for (size_t i = 0; i < cli->n_steps; i++) {
+        (void)fprintf(stderr, "%-20s %12.3f ms\n", cli->steps[i].name,
+                      (double)cli->steps[i].wall_ns / 1e6);
+        for (uint32_t k = 0; k < prove->n_phases && strcmp(cli->steps[i].name, "prove") == 0; k++) {
+            (void)fprintf(stderr, "  %-18s %12.3f ms\n", prove->phases[k].name,
+                          (double)prove->phases[k].wall_ns / 1e6);
+        }
+    }
+    (void)fprintf(stderr, "%-20s %12.3f ms\n", "total", (double)total_ns / 1e6);
+    (void)fprintf(stderr, "%-20s %12.1f MiB resident", "peak memory",
+                  (double)peak_resident_bytes() / 1048576);
+    if (prove->peak_bytes != 0) {
+        (void)fprintf(stderr, ", %.1f MiB for proving beside key and witness",
+                      (double)prove->peak_bytes / 1048576);
+    }
+    (void)fprintf(stderr, "\n");
+    if (cli->context != NULL) {
+        (void)fprintf(stderr, "%-20s %12u, %s arithmetic\n", "threads",
+                      pm_context_threads(cli->context), pm_context_arithmetic(cli->context));
+    }
+}
+
+static json_t *times_json(const struct pm_cli_step *steps, size_t n) {
+    json_t *json = json_object();
+    for (size_t i = 0; i < n; i++) {
+        (void)json_object_set_new(json, steps[i].name, json_real((double)steps[i].wall_ns / 1e6));
+    }
+    return json;
+}
+
+static json_t *stats_json(const struct pm_cli *cli, uint64_t total_ns) {
+    const pm_prove_stats *prove = &cli->prove_stats;
+    json_t *json = json_object(), *phases = json_object();
+    (void)json_object_set_new(json, "total_ms", json_real((double)total_ns / 1e6));
+    (void)json_object_set_new(json, "steps_ms", times_json(cli->steps, cli->n_steps));
+    for (uint32_t k = 0; k < prove->n_phases; k++) {
+        (void)json_object_set_new(phases, prove->phases[k].name,
+                                  json_real((double)prove->phases[k].wall_ns / 1e6));
+    }
+    (void)json_object_set_new(json, "phases_ms", phases);
+    (void)json_object_set_new(json, "peak_resident_bytes",
+                              json_integer((json_int_t)peak_resident_bytes()));
+    (void)json_object_set_new(json, "prove_peak_bytes",
+                              json_integer((json_int_t)prove->peak_bytes));
+    if (cli->context != NULL) {
+        (void)json_object_set_new(json, "threads",
+                                  json_integer((json_int_t)pm_context_threads(cli->context)));
+        (void)json_object_set_new(json, "arithmetic",
+                                  json_string(pm_context_arithmetic(cli->context)));
+    }
+    return json;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Beginning and end
+ * ------------------------------------------------------------------------------------------- */
+
+static void on_log(void *user, pm_log_level level, const char *sentence) {
+    struct pm_cli *cli = user;
+    if (level == PM_LOG_WARNING) {
+        pm_cli_warn(cli, "%s", sentence);
+    } else if (level == PM_LOG_INFO || cli->verbosity > 1) {
+        pm_cli_note(cli, "%s", sentence);
+    }
+}
+
+pm_status pm_cli_start(struct pm_cli *cli) {
+    pm_context_options options = {.struct_bytes = (uint32_t)sizeof options,
+                                  .threads = cli->threads,
+                                  .arithmetic = cli->arithmetic};
+    cli->control.log = on_log;
+    if (!cli->quiet && isatty(STDERR_FILENO)) {
+        cli->control.progress = pm_cli_progress;
+    }
+    if (cli->timeout_s != 0) {
+        cli->control.deadline_ns = cli->start_ns + cli->timeout_s * UINT64_C(1000000000);
+    }
+    pm_status status = pm_context_create(&options, &cli->context, &cli->error);
+    if (status == PM_OK) {
+        pm_cli_note(cli, "%u threads, %s arithmetic", pm_context_threads(cli->context),
+                    pm_context_arithmetic(cli->context));
+    }
+    return status;
+}
+
+static const char *signal_name(int number) {
+    switch (number) {
+    case SIGHUP:
+        return "SIGHUP";
+    case SIGINT:
+        return "SIGINT";
+    case SIGTERM:
+        return "SIGTERM";
+    default:
+        return "a signal";
+    }
+}
+
+static bool print_json_result(struct pm_cli *cli, pm_status status, int code, uint64_t total_ns) {
+    json_t *json = cli->result;
+    (void)json_object_set_new(json, "status", json_string(pm_status_name(status)));
+    (void)json_object_set_new(json, "exit_code", json_integer(code));
+    if (status != PM_OK && status != PM_PROOF_INVALID) {
+        (void)json_object_set_new(json, "error", error_json(cli, status));
+    }
+    if (cli->stats) {
+        (void)json_object_set_new(json, "stats", stats_json(cli, total_ns));
+    }
+    return json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+           putchar('\n') != EOF;
+}
+
+int pm_cli_finish(struct pm_cli *cli, pm_status status) {
+    uint64_t total_ns = pm_cli_now_ns() - cli->start_ns;
+    int code = exit_code_of(status);
+    bool written = true;
+    pm_cli_progress_clear(cli);
+    if (status == PM_CANCELLED) {
+        (void)pm_cli_fail(cli, status, "", "stopped by %s; nothing was written",
+                          signal_name(pm_cli_signal()));
+    }
+    if (status != PM_OK && status != PM_PROOF_INVALID) {
+        print_error(cli, status);
+    }
+    if (cli->json) {
+        written = print_json_result(cli, status, code, total_ns);
+    } else if (cli->stats) {
+        print_stats(cli, total_ns);
+    }
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout) || !written) && code == 0) {
+        (void)fprintf(stderr, "proofmill: standard output: %s\n", strerror(errno));
+        return EXIT_IO;
+    }
+    return code;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* cli/cli_verbs.c - the verbs, and all the spellings under which they are known. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLOT_ZKEY                                                                                  \
+    { PM_ROLE_ZKEY, "ZKEY", "circuit_final.zkey" }
+#define SLOT_WITNESS                                                                               \
+    { PM_ROLE_WITNESS, "WTNS", "witness.wtns" }
+#define SLOT_PROOF                                                                                 \
+    { PM_ROLE_PROOF, "PROOF", "proof.json" }
+#define SLOT_PUBLIC                                                                                \
+    { PM_ROLE_PUBLIC, "PUBLIC", "public.json" }
+#define SLOT_VKEY                                                                                  \
+    { PM_ROLE_VKEY, "VKEY", "verification_key.json" }
+#define SLOT_R1CS                                                                                  \
+    { PM_ROLE_R1CS, "R1CS", "circuit.r1cs" }
+
+const struct pm_cli_verb pm_cli_verb_table[] = {
+    {"prove",
+     "prove that a witness satisfies a proving key's circuit",
+     "Reads a snarkjs proving key and a witness, writes proof and public signals. The proof is\n"
+     "verified before it is handed out. Both files appear whole, or neither does.\n",
+     {SLOT_ZKEY, SLOT_WITNESS, SLOT_PROOF, SLOT_PUBLIC},
+     4,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_PROVE,
+     pm_cmd_prove},
+    {"verify",
+     "verify a proof",
+     "Prints OK! and ends with 0 when the proof is valid, prints Invalid proof and ends with 1\n"
+     "when it is not. Files that do not say what a proof says end with another code: they are\n"
+     "malformed, not invalid.\n",
+     {SLOT_VKEY, SLOT_PUBLIC, SLOT_PROOF},
+     3,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE,
+     pm_cmd_verify},
+    {"info",
+     "describe zkey, wtns, r1cs and ptau files",
+     "Prints curve, sizes, contributions and sections of each FILE.\n",
+     {{PM_ROLE_FILE, "FILE...", "circuit.r1cs"}},
+     1,
+     true,
+     PM_GROUP_ALL | PM_GROUP_COMPUTE | PM_GROUP_DIGEST,
+     pm_cmd_info},
+    {"check",
+     "check everything in a file, or a witness against its constraint system",
+     "With one FILE: structure, ranges and every point of a zkey, every value of a wtns, every\n"
+     "row of an r1cs. With R1CS and WTNS: every constraint; the lowest one that fails is named.\n",
+     {{PM_ROLE_FILE, "FILE | R1CS WTNS", NULL}},
+     1,
+     true,
+     PM_GROUP_ALL | PM_GROUP_COMPUTE,
+     pm_cmd_check_file},
+    {"wtns check",
+     NULL,
+     "Evaluates every constraint; the lowest one that fails is named.\n",
+     {SLOT_R1CS, SLOT_WITNESS},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE,
+     pm_cmd_check},
+    {"export vkey",
+     "write the verifying key inside a proving key",
+     "Writes the bytes that snarkjs writes.\n",
+     {SLOT_ZKEY, SLOT_VKEY},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY,
+     pm_cmd_export_vkey},
+    {"export calldata",
+     "print the arguments for a Solidity verifier's call",
+     "G2 coordinates are printed as [c1, c0], as the precompiled contracts want them. BN254 only.\n"
+     "The two files are told apart by what they hold, so their order does not matter.\n",
+     {SLOT_PROOF, SLOT_PUBLIC},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES,
+     pm_cmd_export_calldata},
+    {"help",
+     "print help, also on a verb",
+     "",
+     {{PM_ROLE_FILE, "[VERB]", ""}},
+     1,
+     true,
+     PM_GROUP_ALL,
+     pm_cmd_help},
+    {"version",
+     "print the version",
+     "",
+     {{PM_ROLE_FILE, "", NULL}},
+     0,
+     false,
+     PM_GROUP_ALL | PM_GROUP_VERSION,
+     pm_cmd_version},
+};
+const size_t pm_cli_n_verbs = sizeof pm_cli_verb_table / sizeof pm_cli_verb_table[0];
+
+/* The words that choose a verb; the longest row that fits wins. */
+static const struct {
+    const char *words;
+    const char *verb;
+} spellings[] = {
+    {"prove", "prove"},
+    {"g16p", "prove"},
+    {"verify", "verify"},
+    {"g16v", "verify"},
+    {"info", "info"},
+    {"file info", "info"},
+    {"r1cs info", "info"},
+    {"ri", "info"},
+    {"check", "check"},
+    {"wtns check", "wtns check"},
+    {"wchk", "wtns check"},
+    {"export vkey", "export vkey"},
+    {"export verificationkey", "export vkey"},
+    {"zkey export verificationkey", "export vkey"},
+    {"zkev", "export vkey"},
+    {"export calldata", "export calldata"},
+    {"export soliditycalldata", "export calldata"},
+    {"zkey export soliditycalldata", "export calldata"},
+    {"zkesc", "export calldata"},
+    {"help", "help"},
+    {"version", "version"},
+};
+#define N_SPELLINGS (sizeof spellings / sizeof spellings[0])
+
+const struct pm_cli_verb *pm_cli_verb_named(const char *name) {
+    for (size_t i = 0; i < pm_cli_n_verbs; i++) {
+        if (strcmp(pm_cli_verb_table[i].name, name) == 0) {
+            return &pm_cli_verb_table[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many of the leading words spell the row; 0 when they do not. */
+static size_t match(const char *row, const char *const *words, size_t n_words) {
+    size_t n = 0;
+    while (n < n_words) {
+        size_t length = strcspn(row, " ");
+        if (strlen(words[n]) != length || memcmp(words[n], row, length) != 0) {
+            return 0;
+        }
+        n++;
+        if (row[length] == '\0') {
+            return n;
+        }
+        row += length + 1;
+    }
+    return 0;
+}
+
+static pm_status unknown_verb(struct pm_cli *cli) {
+    const char *word = cli->words[0];
+    if (strcmp(word, "plonk") == 0 || strcmp(word, "fflonk") == 0) {
+        return pm_cli_usage(cli, "the protocol of proofmill is groth16, not %s", word);
+    }
+    char joined[64];
+    (void)snprintf(joined, sizeof joined, "%s%s%s", word, cli->n_words > 1 ? " " : "",
+                   cli->n_words > 1 ? cli->words[1] : "");
+    const char *nearest = NULL;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < N_SPELLINGS; i++) {
+        size_t one = pm_cli_likeness(word, spellings[i].words);
+        size_t two = pm_cli_likeness(joined, spellings[i].words);
+        if ((one < two ? one : two) < best) {
+            best = one < two ? one : two;
+            nearest = spellings[i].words;
+        }
+    }
+    if (nearest != NULL) {
+        return pm_cli_usage(cli, "unknown verb %s; did you mean %s?", word, nearest);
+    }
+    return pm_cli_usage(cli, "unknown verb %s; `proofmill help` lists them", word);
+}
+
+pm_status pm_cli_find_verb(struct pm_cli *cli) {
+    size_t longest = 0;
+    if (strcmp(cli->words[0], "groth16") == 0 && cli->n_words > 1) {
+        cli->words++;
+        cli->n_words--;
+    }
+    for (size_t i = 0; i < N_SPELLINGS; i++) {
+        size_t n = match(spellings[i].words, cli->words, cli->n_words);
+        if (n > longest) {
+            longest = n;
+            cli->verb = pm_cli_verb_named(spellings[i].verb);
+        }
+    }
+    if (longest == 0) {
+        return unknown_verb(cli);
+    }
+    cli->words += longest;
+    cli->n_words -= longest;
+    return PM_OK;
+}

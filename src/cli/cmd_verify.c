@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* cli/cmd_verify.c - proofmill verify VKEY PUBLIC PROOF. */
+#include "cli/cli.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* A file's bytes. */
+struct text {
+    void *bytes;
+    size_t n_bytes;
+};
+
+/* What a run owns. */
+struct verification {
+    struct text vk_text, public_text, proof_text;
+    pm_vk *vk;
+    uint8_t *publics;
+    size_t n_publics;
+    pm_proof proof;
+};
+
+static pm_status read_files(struct pm_cli *cli, struct verification *run) {
+    const struct {
+        const char *path;
+        size_t max_bytes;
+        struct text *text;
+    } files[] = {{cli->files[PM_ROLE_VKEY], PM_JSON_VK_BYTES_MAX, &run->vk_text},
+                 {cli->files[PM_ROLE_PUBLIC], PM_JSON_PUBLIC_BYTES_MAX, &run->public_text},
+                 {cli->files[PM_ROLE_PROOF], PM_JSON_PROOF_BYTES_MAX, &run->proof_text}};
+    const char *const paths[] = {files[0].path, files[1].path, files[2].path};
+    pm_status status = pm_cli_one_stream(cli, paths, 3, "standard input");
+    for (size_t i = 0; status == PM_OK && i < 3; i++) {
+        status = pm_file_read(files[i].path, files[i].max_bytes, &files[i].text->bytes,
+                              &files[i].text->n_bytes, &cli->error);
+    }
+    return status;
+}
+
+static pm_status parse_files(struct pm_cli *cli, struct verification *run) {
+    uint64_t start_ns = pm_cli_now_ns();
+    pm_status status = pm_json_vk_parse(cli->context, run->vk_text.bytes, run->vk_text.n_bytes,
+                                        cli->files[PM_ROLE_VKEY], &run->vk, &cli->error);
+    if (status != PM_OK) {
+        return status;
+    }
+    pm_curve_id curve = pm_vk_curve(run->vk);
+    status = pm_json_public_parse(run->public_text.bytes, run->public_text.n_bytes,
+                                  cli->files[PM_ROLE_PUBLIC], curve, &run->publics, &run->n_publics,
+                                  &cli->error);
+    if (status == PM_OK && run->n_publics != pm_vk_n_public(run->vk)) {
+        status = pm_cli_fail(cli, PM_COUNT, cli->files[PM_ROLE_PUBLIC],
+                             "expected %u public signals, found %zu", pm_vk_n_public(run->vk),
+                             run->n_publics);
+    }
+    run->proof.struct_bytes = (uint32_t)sizeof run->proof;
+    if (status == PM_OK) {
+        status = pm_json_proof_parse(run->proof_text.bytes, run->proof_text.n_bytes,
+                                     cli->files[PM_ROLE_PROOF], curve, &run->proof, &cli->error);
+    }
+    if (status == PM_OK && run->proof.curve != (uint32_t)curve) {
+        status = pm_cli_fail(cli, PM_CURVE, cli->files[PM_ROLE_PROOF],
+                             "the proof is on %s, the verifying key on %s",
+                             pm_curve_name((pm_curve_id)run->proof.curve), pm_curve_name(curve));
+    }
+    if (status == PM_OK) {
+        pm_cli_step_done(cli, "load", start_ns);
+    }
+    return status;
+}
+
+/* Equal gamma and delta mean that nobody has contributed to phase 2: whoever knows that can make a
+ * valid proof of anything. */
+static void warn_of_insecure_key(struct pm_cli *cli, const pm_vk *vk) {
+    pm_vk_arrays arrays = {.struct_bytes = (uint32_t)sizeof arrays};
+    if (pm_vk_get_arrays(vk, &arrays) == PM_OK &&
+        memcmp(arrays.gamma_g2, arrays.delta_g2, 4 * pm_curve_fp_bytes(pm_vk_curve(vk))) == 0) {
+        pm_cli_warn(cli,
+                    "%s: vk_delta_2 equals vk_gamma_2: the key has no contribution, anyone can "
+                    "forge proofs for it",
+                    cli->files[PM_ROLE_VKEY]);
+    }
+}
+
+static pm_status judge(struct pm_cli *cli, struct verification *run) {
+    uint64_t start_ns = pm_cli_now_ns();
+    pm_status status =
+        pm_verify(cli->context, run->vk, run->publics, run->n_publics, &run->proof, &cli->error);
+    if (status != PM_OK && status != PM_PROOF_INVALID) {
+        return status;
+    }
+    pm_cli_step_done(cli, "verify", start_ns);
+    warn_of_insecure_key(cli, run->vk);
+    (void)json_object_set_new(cli->result, "valid", json_boolean(status == PM_OK));
+    (void)json_object_set_new(cli->result, "curve",
+                              json_string(pm_curve_name(pm_vk_curve(run->vk))));
+    if (status == PM_PROOF_INVALID) {
+        pm_cli_print(cli, "%s", cli->quiet ? "" : "Invalid proof\n");
+    } else {
+        pm_cli_print(cli, "%s", cli->quiet || cli->drop_in ? "" : "OK!\n");
+    }
+    return status;
+}
+
+pm_status pm_cmd_verify(struct pm_cli *cli) {
+    struct verification run = {.vk = NULL};
+    pm_status status = read_files(cli, &run);
+    if (status == PM_OK) {
+        status = pm_cli_start(cli);
+    }
+    if (status == PM_OK) {
+        status = parse_files(cli, &run);
+    }
+    if (status == PM_OK) {
+        status = judge(cli, &run);
+    }
+    pm_vk_destroy(run.vk);
+    pm_json_values_free(run.publics);
+    pm_bytes_free(run.vk_text.bytes, run.vk_text.n_bytes);
+    pm_bytes_free(run.public_text.bytes, run.public_text.n_bytes);
+    pm_bytes_free(run.proof_text.bytes, run.proof_text.n_bytes);
+    return status;
+}
