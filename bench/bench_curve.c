@@ -93,8 +93,7 @@ static void bench(const struct pm_curve *curve, const struct pm_group *group) {
             const uint64_t ns = pm_clock_now_ns() - start_ns;
             best_ns = ns < best_ns ? ns : best_ns;
         }
-        printf("  %-20s %10.1f ns\n", operations[i].name,
-               (double)best_ns / operations[i].repeat);
+        printf("  %-20s %10.1f ns\n", operations[i].name, (double)best_ns / operations[i].repeat);
     }
 }
 

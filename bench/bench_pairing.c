@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Microseconds per part of a pairing, per curve and body: the minimum of several runs. A verification
- * is one prepare, a loop over three pairs, and a final exponentiation. */
+/* Microseconds per part of a pairing, per curve and body: the minimum of several runs. A
+ * verification is one prepare, a loop over three pairs, and a final exponentiation. */
 #include <stdio.h>
 
 #include "base/clock.h"

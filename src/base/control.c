@@ -26,6 +26,11 @@ pm_status pm_control_check(const pm_control *control, pm_error *error) {
     return PM_OK;
 }
 
+pm_status pm_control_stop_status(const pm_control *control, pm_error *error) {
+    PM_TRY(pm_control_check(control, error));
+    PM_FAIL(error, PM_CANCELLED, "cancelled by the caller");
+}
+
 void pm_control_progress(const pm_control *control, const char *phase, uint64_t done,
                          uint64_t total) {
     if (control != NULL && control->progress != NULL) {

@@ -18,6 +18,10 @@ pm_status pm_control_check(const pm_control *control, pm_error *error);
 /* The same question without a sentence, for inner loops. */
 bool pm_control_stopped(const pm_control *control);
 
+/* What a loop returns whose tasks saw pm_control_stopped() and left work undone: the control's own
+ * reason, or PM_CANCELLED if the caller has taken the wish back since. Never PM_OK. */
+pm_status pm_control_stop_status(const pm_control *control, pm_error *error);
+
 /* Reports progress, unconditionally: the caller paces itself by step or by PM_PROGRESS_INTERVAL_MS.
  */
 void pm_control_progress(const pm_control *control, const char *phase, uint64_t done,

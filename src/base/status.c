@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "base/status.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +28,16 @@ const char *pm_status_sentence(pm_status status) {
     return "unknown status";
 }
 
+/* The size of pm_error in the first release: a caller that says less has not set struct_bytes, and
+ * gets nothing written. */
+#define ERROR_BYTES_FIRST (offsetof(pm_error, message) + sizeof(((pm_error *)0)->message))
+
+static bool can_fill(const pm_error *error) {
+    return error != NULL && error->struct_bytes >= ERROR_BYTES_FIRST;
+}
+
 pm_status pm_error_set(pm_error *error, pm_status status, const char *format, ...) {
-    if (error != NULL) {
+    if (can_fill(error)) {
         error->status = (int32_t)status;
         error->offset = PM_NO_OFFSET;
         error->need = 0;
@@ -42,7 +52,7 @@ pm_status pm_error_set(pm_error *error, pm_status status, const char *format, ..
 }
 
 void pm_error_at(pm_error *error, const char *file, uint64_t offset) {
-    if (error == NULL) {
+    if (!can_fill(error)) {
         return;
     }
     error->offset = offset;
@@ -55,7 +65,7 @@ void pm_error_at(pm_error *error, const char *file, uint64_t offset) {
 }
 
 void pm_error_need_have(pm_error *error, uint64_t need, uint64_t have) {
-    if (error != NULL) {
+    if (can_fill(error)) {
         error->need = need;
         error->have = have;
     }

@@ -70,11 +70,15 @@ struct pm_group {
      */
     bool (*in_subgroup_by_order)(const void *affine);
 
-    /* Codecs. A form that this curve does not have: form_bytes is 0 and decode says BAD_ENCODING.
-     */
+    /* Codecs; bytes at any alignment. A form that this curve does not have: form_bytes is 0, decode
+     * says BAD_ENCODING and encode writes nothing. */
     size_t (*form_bytes)(pm_point_form form);
+    /* Writes *affine only when it returns GOOD. Each point has one encoding in each form, and with
+     * a check of the curve nothing else is accepted. A compressed x without a y is NOT_ON_CURVE
+     * whatever `how` says. */
     enum pm_point_fault (*decode)(void *affine, pm_point_form form, const void *bytes,
                                   enum pm_point_check how);
+    /* affine is a point on the curve with canonical coordinates, as decode gives. */
     void (*encode)(void *bytes, pm_point_form form, const void *affine);
 };
 

@@ -21,7 +21,8 @@
 /* The flags in the first byte of a Zcash encoding. */
 #define ZCASH_COMPRESSED 0x80u
 #define ZCASH_INFINITY 0x40u
-#define ZCASH_LARGER_ROOT 0x20u /* of a compressed point: y is above (p - 1) / 2, c1 compared first */
+#define ZCASH_LARGER_ROOT                                                                          \
+    0x20u /* of a compressed point: y is above (p - 1) / 2, c1 compared first */
 #define ZCASH_FLAGS 0xe0u
 
 /* Whether all bits but the flags are zero. */

@@ -9,13 +9,6 @@
 
 #include "msm/msm_plan.inc"
 
-/* What run() returns when a task saw the control stop: the control's own sentence, or, if the
- * caller has taken the wish back since, that the work was not done. */
-static pm_status msm_stop_status(const pm_control *control, pm_error *error) {
-    PM_TRY(pm_control_check(control, error));
-    PM_FAIL(error, PM_CANCELLED, "cancelled by the caller");
-}
-
 #define G g1
 #include "msm/msm_group.inc"
 #undef G

@@ -29,15 +29,18 @@ struct pm_pairing {
     uint32_t gt_bytes;
     uint32_t prepared_bytes; /* one prepared G2 point */
 
-    /* Lines of one affine (Montgomery) G2 point; infinity is allowed and pairs to one. */
+    /* Lines of one affine (Montgomery) point of G2, prepared_bytes of them; infinity is allowed and
+     * pairs to one. A point on the curve but outside G2 gives a meaningless result, no fault. */
     void (*prepare)(void *prepared, const void *g2_affine);
     /* f = product of the Miller loops of (g1[i], prepared[i]), without the final exponentiation.
-     * g1: n pointers to affine points; infinity contributes one. */
+     * g1: n pointers to affine points of G1; infinity contributes one. n may be 0. Points and
+     * prepared points may have any alignment. */
     void (*miller)(struct pm_gt *f, const void *const *g1, const void *const *prepared, size_t n);
-    /* f^(c (p^12 - 1) / r) with c = 2x (6x^2 + 3x + 1) for BN254 and c = 3 for BLS12-381, both prime
-     * to r: equal to snarkjs's value, coordinate by coordinate. Zero gives zero. */
+    /* f^(c (p^12 - 1) / r) with c = 2x (6x^2 + 3x + 1) for BN254 and c = 3 for BLS12-381, both
+     * prime to r: equal to snarkjs's value, coordinate by coordinate. Zero gives zero. */
     void (*final_exponentiation)(struct pm_gt *r, const struct pm_gt *f);
 
+    /* Arithmetic in F_p^12; r may be an operand. The inverse of zero is zero. */
     void (*gt_set_one)(struct pm_gt *r);
     bool (*gt_is_one)(const struct pm_gt *f);
     bool (*gt_eq)(const struct pm_gt *f, const struct pm_gt *g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of pairing/pairing.h for one curve in one body (see ff/ff_instance.inc). Elements behind
- * a struct pm_gt and prepared points are copied in and out, as in curve/curve_table.inc. */
+/* The table of pairing/pairing.h for one curve in one body (see ff/ff_instance.inc). Elements
+ * behind a struct pm_gt and prepared points are copied in and out, as in curve/curve_table.inc. */
 #include "pairing/pairing.h"
 
 #include "curve/curve_instance.inc"

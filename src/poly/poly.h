@@ -3,8 +3,14 @@
  * poly/poly.h - evaluation domains and number-theoretic transforms over the scalar field.
  *
  * A vector is 2^log_n scalars in Montgomery form, 32 bytes each, PM_BUFFER_ALIGNMENT-aligned. A
- * domain holds what depends on log_n alone (twiddle factors) and is read-only after creation: it is
- * resident with a key and shared by all proofs. Transforms allocate nothing and work in place.
+ * domain holds what depends on log_n and the root alone (2^(log_n - 1) twiddle factors) and is
+ * read-only after creation: it is resident with a key and shared by all proofs. Transforms allocate
+ * nothing, work in place and take a team of any size, NULL included; the result does not depend on
+ * it.
+ *
+ * What takes a pm_control asks it every few milliseconds, on every thread, and answers CANCELLED or
+ * DEADLINE; the vectors then hold unspecified scalars. The pointwise kernels take none: cut a long
+ * vector where the control is to be asked.
  */
 #ifndef PM_POLY_POLY_H
 #define PM_POLY_POLY_H
@@ -49,11 +55,12 @@ struct pm_poly {
     /* The inverse of forward. */
     pm_status (*inverse)(const struct pm_domain *domain, void *vector, struct pm_team *team,
                          const pm_control *control, pm_error *error);
-    /* vector[i] *= factor * base^i; base and factor are Montgomery scalars (any alignment of 8). */
+    /* vector[i] *= factor * base^i; base and factor are Montgomery scalars, 8-byte aligned. */
     void (*scale_by_powers)(const struct pm_domain *domain, void *vector, const uint64_t *base,
                             const uint64_t *factor, struct pm_team *team);
     /* Values on the domain to values on the odd coset w_2n^(2i+1) (snarkjs): inverse, shift by
-     * w_2n^j, forward. Needs log_n < log_n_max. */
+     * w_2n^j, forward, without a permutation between them. Errors: UNSUPPORTED at log_n ==
+     * log_n_max, where there is no w_2n; CANCELLED, DEADLINE. */
     pm_status (*to_odd_coset)(const struct pm_domain *domain, void *vector, struct pm_team *team,
                               const pm_control *control, pm_error *error);
 
@@ -64,8 +71,9 @@ struct pm_poly {
                              struct pm_team *team);
 
     /* a[row] += value * witness[signal] for matrix 0, b[row] for matrix 1, over n records. a and b
-     * hold 2^log_n zeroed Montgomery scalars; witness is canonical. Indices have been checked.
-     * sorted: rows never decrease from record to record (lets threads split the records). */
+     * hold 2^log_n Montgomery scalars, zeroed by the caller; witness is canonical, any alignment.
+     * Indices have been checked. sorted: rows never decrease from record to record, so that threads
+     * can split the records; otherwise every thread reads all of them. */
     pm_status (*multiply_matrices)(void *a, void *b, uint32_t log_n, const void *records,
                                    uint64_t n, int sorted, const void *witness,
                                    struct pm_team *team, const pm_control *control,
@@ -75,9 +83,11 @@ struct pm_poly {
     void (*forward_reference)(const struct pm_domain *domain, void *out, const void *in);
 };
 
+/* NULL for an unknown curve, or a body that this build or this CPU lacks. */
 const struct pm_poly *pm_poly_get(pm_curve_id curve, enum pm_body body);
 
-/* Builds a domain. Errors: UNSUPPORTED (log_n above the field's two-adicity), NO_MEMORY. */
+/* Builds a domain, which the caller destroys; *domain is untouched on failure. Errors: UNSUPPORTED
+ * (log_n above the field's two-adicity), NO_MEMORY. */
 pm_status pm_domain_create(const struct pm_poly *poly, uint32_t log_n, enum pm_root root,
                            struct pm_team *team, struct pm_ledger *ledger, struct pm_domain *domain,
                            pm_error *error);

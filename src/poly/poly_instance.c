@@ -14,16 +14,6 @@
 /* Elements that a thread should have at least before another one is woken. */
 #define POLY_GRAIN 1024
 
-/* What a call returns when one of its tasks saw the control stop: the control's own sentence, or,
- * if the caller has taken the wish back since, that the work was not done. */
-static pm_status poly_stop_status(bool stopped, const pm_control *control, pm_error *error) {
-    if (!stopped) {
-        return PM_OK;
-    }
-    PM_TRY(pm_control_check(control, error));
-    PM_FAIL(error, PM_CANCELLED, "cancelled by the caller");
-}
-
 /* ---------------------------------------------------------------- transforms */
 
 static pm_status poly_forward(const struct pm_domain *domain, void *vector, struct pm_team *team,
@@ -32,7 +22,7 @@ static pm_status poly_forward(const struct pm_domain *domain, void *vector, stru
     ntt_init(&ntt, domain, vector, team, control);
     ntt_split(&ntt, false, team);
     ntt_reverse(&ntt, team);
-    return poly_stop_status(ntt.stopped, control, error);
+    return ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
 static pm_status poly_inverse(const struct pm_domain *domain, void *vector, struct pm_team *team,
@@ -42,7 +32,7 @@ static pm_status poly_inverse(const struct pm_domain *domain, void *vector, stru
     ntt.divide = true;
     ntt_split(&ntt, true, team);
     ntt_reverse(&ntt, team);
-    return poly_stop_status(ntt.stopped, control, error);
+    return ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
 static pm_status poly_to_odd_coset(const struct pm_domain *domain, void *vector,
@@ -56,7 +46,7 @@ static pm_status poly_to_odd_coset(const struct pm_domain *domain, void *vector,
     ntt_init(&shift.ntt, domain, vector, team, control);
     ntt_root(&shift.w_2n, domain->log_n + 1, domain->root);
     ntt_odd_coset(&shift, team);
-    return poly_stop_status(shift.ntt.stopped, control, error);
+    return shift.ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
 /* Horner at every w^i: quadratic, and shares nothing with the transforms but the root. */
@@ -154,7 +144,7 @@ static pm_status poly_multiply_matrices(void *a, void *b, uint32_t log_n, const 
         product.n_stripe_owners = threads < n_stripes ? threads : n_stripes;
         pm_team_run(team, product.n_stripe_owners, matrix_unsorted_task, &product);
     }
-    return poly_stop_status(product.stopped, control, error);
+    return product.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
 extern const struct pm_poly PM_INSTANCE_NAME(pm_poly);

@@ -32,5 +32,4 @@ struct pm_curve_probe {
     void (*psi)(void *r, const void *affine);
 };
 
-
 #endif

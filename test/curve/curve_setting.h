@@ -24,8 +24,7 @@ struct setting {
     const struct pm_group_probe *probe;
 };
 
-extern const struct pm_curve_probe pm_curve_probe_bn254_portable,
-    pm_curve_probe_bls12_381_portable;
+extern const struct pm_curve_probe pm_curve_probe_bn254_portable, pm_curve_probe_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_curve_probe pm_curve_probe_bn254_adx, pm_curve_probe_bls12_381_adx;
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The group law on the curve that is small enough to know: all of its 7873 points are computed by
- * definition, with integers mod p, as multiples k G; then every formula, given points k G and m G in
- * whatever representation, has to produce (k + m) G from the table. */
+ * definition, with integers mod p, as multiples k G; then every formula, given points k G and m G
+ * in whatever representation, has to produce (k + m) G from the table. */
 #define PM_INSTANCE_TINY 1
 #define PM_INSTANCE_CURVE tiny
 #define PM_INSTANCE_BODY portable
@@ -14,7 +14,7 @@
 
 #include "support/seeded_random.h"
 
-enum { ORDER = 7873, PARTNERS = 160 };
+enum { ORDER = 7873, PARTNERS = 64 };
 
 static struct seeded_random rng;
 
@@ -31,8 +31,8 @@ static uint64_t prime(void) {
 
 static struct number number_mul(struct number a, struct number b) {
     const uint64_t p = prime();
-    return (struct number){{(a.c[0] * b.c[0] + (p - a.c[1]) * b.c[1]) % p,
-                            (a.c[0] * b.c[1] + a.c[1] * b.c[0]) % p}};
+    return (struct number){
+        {(a.c[0] * b.c[0] + (p - a.c[1]) * b.c[1]) % p, (a.c[0] * b.c[1] + a.c[1] * b.c[0]) % p}};
 }
 
 static struct number number_sub(struct number a, struct number b) {
@@ -71,8 +71,8 @@ static struct point point_add(struct point a, struct point b) {
     if (!number_eq(a.x, b.x)) {
         slope = number_mul(number_sub(b.y, a.y), number_inv(number_sub(b.x, a.x)));
     } else if (number_eq(a.y, b.y)) {
-        slope = number_mul(number_mul(three, number_mul(a.x, a.x)),
-                           number_inv(number_mul(two, a.y)));
+        slope =
+            number_mul(number_mul(three, number_mul(a.x, a.x)), number_inv(number_mul(two, a.y)));
     } else {
         return (struct point){.infinite = true};
     }
@@ -96,7 +96,10 @@ static void number_to_fp2(fp2 *r, struct number a) {
 
 #define G g1
 #define K fp
-#define GENERATOR_NUMBERS {.x = {{TINY_G1_X, 0}}, .y = {{TINY_G1_Y, 0}}}
+#define GENERATOR_NUMBERS                                                                          \
+    {                                                                                              \
+        .x = {{TINY_G1_X, 0}}, .y = { {TINY_G1_Y, 0} }                                             \
+    }
 #include "curve_tiny_group.inc"
 #undef G
 #undef K
@@ -104,7 +107,10 @@ static void number_to_fp2(fp2 *r, struct number a) {
 
 #define G g2
 #define K fp2
-#define GENERATOR_NUMBERS {.x = {TINY_G2_X}, .y = {TINY_G2_Y}}
+#define GENERATOR_NUMBERS                                                                          \
+    {                                                                                              \
+        .x = {TINY_G2_X}, .y = { TINY_G2_Y }                                                       \
+    }
 #include "curve_tiny_group.inc"
 #undef G
 #undef K
@@ -112,13 +118,20 @@ static void number_to_fp2(fp2 *r, struct number a) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_g1_table),          cmocka_unit_test(test_g1_all_scalars),
-        cmocka_unit_test(test_g1_jacobian_pairs), cmocka_unit_test(test_g1_xyzz_pairs),
-        cmocka_unit_test(test_g1_aliasing),       cmocka_unit_test(test_g1_batch_of_all_points),
-        cmocka_unit_test(test_g1_membership),     cmocka_unit_test(test_g2_table),
-        cmocka_unit_test(test_g2_all_scalars),    cmocka_unit_test(test_g2_jacobian_pairs),
-        cmocka_unit_test(test_g2_xyzz_pairs),     cmocka_unit_test(test_g2_aliasing),
-        cmocka_unit_test(test_g2_batch_of_all_points), cmocka_unit_test(test_g2_membership),
+        cmocka_unit_test(test_g1_table),
+        cmocka_unit_test(test_g1_all_scalars),
+        cmocka_unit_test(test_g1_jacobian_pairs),
+        cmocka_unit_test(test_g1_xyzz_pairs),
+        cmocka_unit_test(test_g1_aliasing),
+        cmocka_unit_test(test_g1_batch_of_all_points),
+        cmocka_unit_test(test_g1_membership),
+        cmocka_unit_test(test_g2_table),
+        cmocka_unit_test(test_g2_all_scalars),
+        cmocka_unit_test(test_g2_jacobian_pairs),
+        cmocka_unit_test(test_g2_xyzz_pairs),
+        cmocka_unit_test(test_g2_aliasing),
+        cmocka_unit_test(test_g2_batch_of_all_points),
+        cmocka_unit_test(test_g2_membership),
     };
     rng = seeded_random_from_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,10 +286,10 @@ static void expect_multiple(const struct setting *s, const struct sample *a, con
 
 static void test_scalar_multiplication(void **state) {
     const struct setting *s = *state;
-    uint64_t edge[][4] = {
-        {0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0},          {15, 0, 0, 0},        {16, 0, 0, 0},
-        {0, 1, 0, 0}, {0, 0, 0, 1}, {~0ull, 0, ~0ull, 0}, {~0ull, ~0ull, ~0ull, ~0ull},
-        {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    uint64_t edge[][4] = {{0, 0, 0, 0},  {1, 0, 0, 0},         {2, 0, 0, 0},
+                          {15, 0, 0, 0}, {16, 0, 0, 0},        {0, 1, 0, 0},
+                          {0, 0, 0, 1},  {~0ull, 0, ~0ull, 0}, {~0ull, ~0ull, ~0ull, ~0ull},
+                          {0, 0, 0, 0},  {0, 0, 0, 0},         {0, 0, 0, 0}};
     const size_t n_edges = sizeof edge / sizeof edge[0];
     struct sample a;
     for (size_t i = 0; i < 3; i++) { /* r - 1, r, r + 1 */

@@ -73,8 +73,7 @@ static void test_unreduced_coordinates_are_refused(void **state) {
     const size_t fp_bytes = s->curve->fp->bytes;
     unsigned char p[PM_G2_BYTES_MAX], bytes[PM_G2_BYTES_MAX], modulus[PM_FP_BYTES_MAX];
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        const bool zcash =
-            forms[f] == PM_POINT_ZCASH_FULL || forms[f] == PM_POINT_ZCASH_COMPRESSED;
+        const bool zcash = forms[f] == PM_POINT_ZCASH_FULL || forms[f] == PM_POINT_ZCASH_COMPRESSED;
         const size_t n = s->group->form_bytes(forms[f]);
         memcpy(modulus, s->curve->fp->modulus, fp_bytes);
         for (size_t i = 0; zcash && i < fp_bytes / 2; i++) {
@@ -124,11 +123,13 @@ static void from_hex(unsigned char *out, const char *hex) {
 
 /* The generators as published (draft-irtf-cfrg-pairing-friendly-curves, section 4.2.1, and the
  * Zcash protocol specification, section 5.4.9.2): x with the flag for the smaller root. */
-static const char g1_compressed[] = "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
-                                    "6c55e83ff97a1aeffb3af00adb22c6bb";
-static const char g2_compressed[] = "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049"
-                                    "334cf11213945d57e5ac7d055d042b7e024aa2b2f08f0a91260805272dc51051"
-                                    "c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8";
+static const char g1_compressed[] =
+    "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
+    "6c55e83ff97a1aeffb3af00adb22c6bb";
+static const char g2_compressed[] =
+    "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049"
+    "334cf11213945d57e5ac7d055d042b7e024aa2b2f08f0a91260805272dc51051"
+    "c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8";
 
 static void test_known_encodings(void **state) {
     const struct setting *s = *state;
@@ -141,9 +142,8 @@ static void test_known_encodings(void **state) {
     from_hex(want, is_g1 ? g1_compressed : g2_compressed);
     s->group->encode(have, PM_POINT_ZCASH_COMPRESSED, s->group->generator);
     assert_memory_equal(have, want, n);
-    assert_int_equal(
-        s->group->decode(p, PM_POINT_ZCASH_COMPRESSED, want, PM_POINT_CHECK_SUBGROUP),
-        PM_POINT_GOOD);
+    assert_int_equal(s->group->decode(p, PM_POINT_ZCASH_COMPRESSED, want, PM_POINT_CHECK_SUBGROUP),
+                     PM_POINT_GOOD);
     assert_memory_equal(p, s->group->generator, s->group->affine_bytes);
     /* The full form starts with the same x, without flags. */
     s->group->encode(have, PM_POINT_ZCASH_FULL, s->group->generator);
@@ -213,7 +213,8 @@ static void test_flags(void **state) {
                          flags == INFINITY_FLAG ? PM_POINT_GOOD
                          : flags == 0           ? PM_POINT_NOT_ON_CURVE
                                                 : PM_POINT_BAD_ENCODING);
-        /* x = 0 is on E (y = 2, a point of order three), but not on E', and never in the subgroup. */
+        /* x = 0 is on E (y = 2, a point of order three), but not on E', and never in the subgroup.
+         */
         const enum pm_point_fault at_zero =
             s->group == s->curve->g1 ? PM_POINT_NOT_IN_SUBGROUP : PM_POINT_NOT_ON_CURVE;
         assert_int_equal(decode(s, PM_POINT_ZCASH_COMPRESSED, bytes),
@@ -230,8 +231,8 @@ static void test_infinity_with_any_other_bit_is_refused(void **state) {
         const size_t n = s->group->form_bytes(forms[f]);
         unsigned char bytes[PM_G2_BYTES_MAX] = {0};
         for (size_t bit = 0; bit < 8 * n; bit++) {
-            bytes[0] = forms[f] == PM_POINT_ZCASH_FULL ? INFINITY_FLAG
-                                                       : (COMPRESSED_FLAG | INFINITY_FLAG);
+            bytes[0] =
+                forms[f] == PM_POINT_ZCASH_FULL ? INFINITY_FLAG : (COMPRESSED_FLAG | INFINITY_FLAG);
             if (bit < 8 && (bytes[0] >> bit & 1) != 0) {
                 continue; /* clearing a flag is the business of test_flags */
             }

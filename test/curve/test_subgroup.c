@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The subgroup tests by endomorphism against multiplication by the group order, on points inside the
- * subgroup, outside it, and in the small subgroups where an unlucky test would pass. */
+/* The subgroup tests by endomorphism against multiplication by the group order, on points inside
+ * the subgroup, outside it, and in the small subgroups where an unlucky test would pass. */
 #include "curve_setting.h"
 
 #include "curve_cofactors.h"
 
-#define ROUNDS 200
+#define ROUNDS 120
 #define ROUNDS_PER_PRIME 40
 
 /* Both tests say the same; returns it. */
@@ -53,8 +53,8 @@ static void test_inside(void **state) {
     }
 }
 
-/* A random point of the curve is outside but for a chance of one in the cofactor; where that is one,
- * it is inside. */
+/* A random point of the curve is outside but for a chance of one in the cofactor; where that is
+ * one, it is inside. */
 static void test_whole_curve(void **state) {
     const struct setting *s = *state;
     const bool prime_order = s->curve->id == PM_CURVE_BN254 && s->group == s->curve->g1;

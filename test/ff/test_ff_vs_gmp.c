@@ -440,7 +440,24 @@ static void test_conversions(void **state) {
         mpz_set_ui(x, a[0]);
         ops->set_u64(r, a[0]);
         check_value(f, "set_u64", x, r);
+    }
+    ops->set_zero(r);
+    assert_true(ops->is_zero(r));
+    ops->set_one(r);
+    mpz_set_ui(x, 1);
+    check_value(f, "set_one", x, r);
+    mpz_clears(x, y, NULL);
+}
 
+static void test_refusals(void **state) {
+    const struct field *f = *state;
+    const struct pm_ff_probe_ops *ops = f->ops;
+    const size_t n = f->limbs, bytes = 8 * n;
+    uint64_t a[MAX_WORDS], r[MAX_WORDS];
+    uint8_t le[8 * MAX_WORDS], be[8 * MAX_WORDS];
+    mpz_t x;
+    mpz_init(x);
+    for (int i = 0; i < CASES; i++) {
         /* Integers from the modulus up are refused; those below are not. */
         random_wide(a, n);
         if (random_below(2) == 0) {
@@ -457,12 +474,7 @@ static void test_conversions(void **state) {
         assert_int_equal(ops->from_bytes_le(r, le), canonical);
         assert_int_equal(ops->from_bytes_be(r, be), canonical);
     }
-    ops->set_zero(r);
-    assert_true(ops->is_zero(r));
-    ops->set_one(r);
-    mpz_set_ui(x, 1);
-    check_value(f, "set_one", x, r);
-    mpz_clears(x, y, NULL);
+    mpz_clear(x);
 }
 
 static void test_reduce_wide(void **state) {
@@ -591,7 +603,33 @@ static void test_fp2_ring(void **state) {
         run_unary(ops->halve, "fp2.halve", words, r, a);
         ops->dbl(s, r);
         assert_memory_equal(s, a, bytes);
+    }
+    ops->set_one(r);
+    mpz_set_ui(want.c0, 1);
+    mpz_set_ui(want.c1, 0);
+    check_fp2(f, "set_one", &want, r);
+    ops->set_zero(r);
+    assert_true(ops->is_zero(r));
+    fp2_clear(&x);
+    fp2_clear(&y);
+    fp2_clear(&xi);
+    fp2_clear(&want);
+}
 
+static void test_fp2_mul_fp(void **state) {
+    const struct field *f = *state;
+    const struct pm_ff_probe_ops *ops = f->ops;
+    const size_t bytes = 8 * ops->words;
+    uint64_t a[MAX_WORDS], b[MAX_WORDS], r[MAX_WORDS], s[MAX_WORDS];
+    struct fp2_value x, y, want;
+    fp2_init(&x);
+    fp2_init(&y);
+    fp2_init(&want);
+    for (int i = 0; i < CASES; i++) {
+        random_element(f, a);
+        random_element(f, b);
+        fp2_value_of(f, &x, a);
+        fp2_value_of(f, &y, b);
         ops->mul_fp(r, a, b);
         mpz_mul(want.c0, x.c0, y.c0);
         mpz_mul(want.c1, x.c1, y.c0);
@@ -604,7 +642,26 @@ static void test_fp2_ring(void **state) {
         mpz_mul(want.c0, x.c0, x.c1);
         mpz_mul(want.c1, x.c1, x.c1);
         check_fp2(f, "mul_fp in place", &want, s);
+    }
+    fp2_clear(&x);
+    fp2_clear(&y);
+    fp2_clear(&want);
+}
 
+static void test_fp2_inverse_and_predicates(void **state) {
+    const struct field *f = *state;
+    const struct pm_ff_probe_ops *ops = f->ops;
+    const size_t words = ops->words, bytes = 8 * words;
+    uint64_t a[MAX_WORDS], b[MAX_WORDS], r[MAX_WORDS], s[MAX_WORDS];
+    struct fp2_value x, y, want;
+    fp2_init(&x);
+    fp2_init(&y);
+    fp2_init(&want);
+    for (int i = 0; i < CASES; i++) {
+        random_element(f, a);
+        random_element(f, b);
+        fp2_value_of(f, &x, a);
+        fp2_value_of(f, &y, b);
         run_unary(ops->inv, "fp2.inv", words, r, a);
         ops->mul(s, r, a);
         assert_int_equal(ops->is_one(s), !ops->is_zero(a));
@@ -627,15 +684,8 @@ static void test_fp2_ring(void **state) {
         ops->copy(s, r);
         assert_memory_equal(s, a, bytes);
     }
-    ops->set_one(r);
-    mpz_set_ui(want.c0, 1);
-    mpz_set_ui(want.c1, 0);
-    check_fp2(f, "set_one", &want, r);
-    ops->set_zero(r);
-    assert_true(ops->is_zero(r));
     fp2_clear(&x);
     fp2_clear(&y);
-    fp2_clear(&xi);
     fp2_clear(&want);
 }
 
@@ -894,13 +944,17 @@ static const struct named_test prime_tests[] = {{"ring", test_ring},
                                                 {"batch_inv", test_batch_inv},
                                                 {"sqrt", test_sqrt},
                                                 {"pow", test_pow},
-                                                {"conversions", test_conversions}};
+                                                {"conversions", test_conversions},
+                                                {"refusals", test_refusals}};
 static const struct named_test scalar_tests[] = {{"reduce_wide", test_reduce_wide},
                                                  {"roots_of_unity", test_roots_of_unity}};
-static const struct named_test fp2_tests[] = {{"ring", test_fp2_ring},
-                                              {"batch_inv", test_batch_inv},
-                                              {"sqrt", test_fp2_sqrt},
-                                              {"pow", test_fp2_pow}};
+static const struct named_test fp2_tests[] = {
+    {"ring", test_fp2_ring},
+    {"mul_fp", test_fp2_mul_fp},
+    {"inverse_and_predicates", test_fp2_inverse_and_predicates},
+    {"batch_inv", test_batch_inv},
+    {"sqrt", test_fp2_sqrt},
+    {"pow", test_fp2_pow}};
 
 enum { MAX_TESTS = 128, NAME_BYTES = 64 };
 static struct CMUnitTest tests[MAX_TESTS];

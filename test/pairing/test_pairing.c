@@ -301,8 +301,7 @@ static int run(pm_curve_id id, enum pm_body body) {
         return pm_cpu_has_body(body) ? 1 : 0;
     }
     s.answer = id == PM_CURVE_BN254 ? &bn254_known_answer : &bls12_381_known_answer;
-    s.final_exponent =
-        id == PM_CURVE_BN254 ? bn254_final_exponent : bls12_381_final_exponent;
+    s.final_exponent = id == PM_CURVE_BN254 ? bn254_final_exponent : bls12_381_final_exponent;
     s.final_exponent_limbs =
         (id == PM_CURVE_BN254 ? sizeof bn254_final_exponent : sizeof bls12_381_final_exponent) / 8;
     printf("pairing of %s, %s body\n", s.curve->name, s.curve->body);

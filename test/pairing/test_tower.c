@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* fp6 and fp12 against polynomials: an element of fp12 is a polynomial in w of degree below six over
- * F_p[u] / (u^2 + 1), reduced by w^6 = xi; products are computed term by term. */
+/* fp6 and fp12 against polynomials: an element of fp12 is a polynomial in w of degree below six
+ * over F_p[u] / (u^2 + 1), reduced by w^6 = xi; products are computed term by term. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,8 @@ struct polynomial {
     uint64_t c[6][2][LIMBS_MAX]; /* c[i] is the coefficient of w^i */
 };
 
-/* The word where the probe's order has the coefficient of w^i: halves by parity, then by power of v. */
+/* The word where the probe's order has the coefficient of w^i: halves by parity, then by power of
+ * v. */
 static size_t offset_of(const struct setting *s, int i, int part) {
     return (size_t)(6 * (i % 2) + 2 * (i / 2) + part) * s->fp->limbs;
 }
@@ -173,7 +174,8 @@ static void test_fp12_inverse(void **state) {
     expect_equal(s, &have, &a); /* zero for zero */
 }
 
-/* a^p by squaring and multiplying; then a^(p^2) and a^(p^3) from it, and a^(p^6) for the conjugate. */
+/* a^p by squaring and multiplying; then a^(p^2) and a^(p^3) from it, and a^(p^6) for the conjugate.
+ */
 static void test_frobenius_is_the_power(void **state) {
     const struct setting *s = *state;
     for (int i = 0; i < 3; i++) {
@@ -288,7 +290,8 @@ static void test_cyclotomic_power(void **state) {
         }
         digits[40] = 1;
         e += (int64_t)1 << 40;
-        const uint64_t exponent = (uint64_t)e; /* positive: the digits below sum to less than 2^40 */
+        const uint64_t exponent =
+            (uint64_t)e; /* positive: the digits below sum to less than 2^40 */
         element_pow(s, &want, &a, &exponent, 1);
         s->tower->fp12_cyclotomic_pow(have.word, a.word, digits, 41);
         expect_equal(s, &have, &want);

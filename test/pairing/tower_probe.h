@@ -25,8 +25,7 @@ struct pm_tower_probe {
     void (*fp12_cyclotomic_pow)(uint64_t *r, const uint64_t *a, const int8_t *digits, int n);
 };
 
-extern const struct pm_tower_probe pm_tower_probe_bn254_portable,
-    pm_tower_probe_bls12_381_portable;
+extern const struct pm_tower_probe pm_tower_probe_bn254_portable, pm_tower_probe_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_tower_probe pm_tower_probe_bn254_adx, pm_tower_probe_bls12_381_adx;
 #endif

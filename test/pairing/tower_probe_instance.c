@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* One struct pm_tower_probe, compiled once per (curve, body). The functions are called in place: r is
- * the first operand, so that aliasing is tried along the way. */
+/* One struct pm_tower_probe, compiled once per (curve, body). The functions are called in place: r
+ * is the first operand, so that aliasing is tried along the way. */
 #include "tower_probe.h"
 
 #include "curve/curve_instance.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "api/api_internal.h"
+#include <proofmill/proofmill.h>
 
 #include <stddef.h>
 
