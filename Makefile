@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# A thin face over the CMake presets (CMakePresets.json). `make help` lists the targets.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# Parallel compile and test jobs. Tests start threads of their own.
+JOBS ?= $(shell nproc)
+# Which preset `make build`, `make test` and `make install` use: release, debug, tsan, clang.
+PRESET ?= release
+# Where `make install` puts things; DESTDIR is honoured.
+PREFIX ?= /usr/local
+BUILD := build/$(PRESET)
+# Seconds for each fuzz target of `make fuzz`.
+FUZZ_SECONDS ?= 60
+FUZZ_SOURCES := $(wildcard test/fuzz/fuzz_*.c)
+
+# Tests in which threads meet: what the thread sanitizer is asked about.
+THREADED := ^(par|poly|msm|groth16|api)/
+
+configure = cmake --preset $(1) --log-level=NOTICE
+build = $(call configure,$(1)) && cmake --build --preset $(1) -j $(JOBS)
+run_tests = tools/run_tests.sh build/$(1) $(JOBS)
+
+.PHONY: help
+help:
+	@echo "make demo            prove and verify something you choose: make demo INPUT=12345"
+	@echo "make test            build and run the tests (10 minutes on 2 cores at most)"
+	@echo "make test-full       everything slow too: sanitizers, clang, snarkjs, installation"
+	@echo "make interop         compare with snarkjs (needs npm)"
+	@echo "make bench           run the benchmarks and print their tables"
+	@echo "make lint            style, layers, headers, generated files"
+ifneq ($(FUZZ_SOURCES),)
+	@echo "make fuzz            fuzz each target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+endif
+	@echo "make build           compile only; PRESET=release|debug|tsan|clang"
+	@echo "make install         install under PREFIX=$(PREFIX) (DESTDIR is honoured)"
+	@echo "make clean           remove what was built"
+	@echo
+	@echo "Each target first installs what it needs and this machine lacks (tools/setup.sh)."
+
+.PHONY: setup
+setup:
+	@tools/setup.sh build
+
+.PHONY: build
+build: setup
+	@$(call build,$(PRESET))
+
+.PHONY: demo
+demo: setup
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target proofmill pm_demo_r1cs pm_demo_witness
+	@demo/run.sh build/release $(INPUT)
+
+.PHONY: test
+test: build
+	@$(call run_tests,$(PRESET)) -LE slow
+
+.PHONY: test-full
+test-full:
+	@tools/setup.sh build full interop && tools/setup_interop.sh
+	@$(MAKE) --no-print-directory lint
+	@$(call build,release) && $(call run_tests,release)
+	@$(call build,clang) && $(call run_tests,clang) -LE slow -E '^interop/'
+	@$(call build,debug) && $(call run_tests,debug) -LE slow
+	@$(call build,tsan) && $(call run_tests,tsan) -R '$(THREADED)'
+
+.PHONY: interop
+interop:
+	@tools/setup.sh build interop && tools/setup_interop.sh
+	@$(call build,release)
+	@$(call run_tests,release) -R '^interop/' -V
+
+.PHONY: bench
+bench: setup
+	@$(call build,release)
+	@for bench in build/release/bench/bench_*; do \
+	    if [ -x "$$bench" ] && [ -f "$$bench" ]; then "$$bench" || exit 1; fi; \
+	done
+
+.PHONY: lint
+lint:
+	@tools/setup.sh build lint
+	@$(call configure,release)
+	@tools/lint.sh build/release
+
+.PHONY: fuzz
+fuzz:
+ifeq ($(FUZZ_SOURCES),)
+	@echo "There is no fuzz target under test/fuzz." >&2; exit 1
+else
+	@tools/setup.sh build full
+	@$(call build,fuzz)
+	@tools/run_fuzz.sh build/fuzz $(FUZZ_SECONDS)
+endif
+
+.PHONY: install
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+.PHONY: clean
+clean:
+	rm -rf build
