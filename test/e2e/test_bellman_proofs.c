@@ -148,6 +148,56 @@ static void no_flipped_bit_goes_unnoticed(void **state) {
     }
 }
 
+/* A15: of nine partitions only the first was passed on. Each must be there, in its order. */
+static void A15_no_partition_is_left_out(void **state) {
+    need_fixture(state);
+    static const size_t lengths[] = {0,
+                                     PROOF_BYTES,
+                                     (N_PROOFS - 1) * PROOF_BYTES,
+                                     N_PROOFS * PROOF_BYTES - 1,
+                                     N_PROOFS * PROOF_BYTES + 1,
+                                     (N_PROOFS + 1) * PROOF_BYTES};
+    const pm_curve_id bls = PM_CURVE_BLS12_381;
+    const pm_point_form form = PM_POINT_ZCASH_COMPRESSED;
+    uint8_t bytes[(N_PROOFS + 1) * PROOF_BYTES] = {0}, swapped[PROOF_BYTES];
+    uint8_t publics[N_PROOFS * N_PUBLIC * PM_FR_BYTES];
+    pm_proof proofs[N_PROOFS], untouched[N_PROOFS];
+    pm_error error = PM_ERROR_INIT;
+    for (size_t i = 0; i < N_PROOFS; ++i) {
+        load(i, publics + i * N_PUBLIC * PM_FR_BYTES, bytes + i * PROOF_BYTES);
+    }
+    memset(untouched, 0xee, sizeof untouched);
+    memset(proofs, 0xee, sizeof proofs);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; ++i) {
+        toy_expect(pm_proofs_decode(bls, form, bytes, lengths[i], proofs, N_PROOFS, &error),
+                   PM_LENGTH, &error);
+        assert_int_equal(error.need, N_PROOFS * PROOF_BYTES);
+        assert_int_equal(error.have, lengths[i]);
+    }
+    bytes[4 * PROOF_BYTES + 50] ^= 1;
+    const pm_status damaged =
+        pm_proofs_decode(bls, form, bytes, N_PROOFS * PROOF_BYTES, proofs, N_PROOFS, &error);
+    assert_true(damaged == PM_NOT_ON_CURVE || damaged == PM_NOT_IN_SUBGROUP);
+    assert_non_null(strstr(error.message, "proof 4 of 9: B is"));
+    assert_memory_equal(proofs, untouched, sizeof proofs);
+    bytes[4 * PROOF_BYTES + 50] ^= 1;
+    assert_int_equal(pm_proofs_decode(bls, form, bytes, 0, proofs, 0, &error), PM_INVALID_ARGUMENT);
+
+    toy_expect(pm_proofs_decode(bls, form, bytes, N_PROOFS * PROOF_BYTES, proofs, N_PROOFS, &error),
+               PM_OK, &error);
+    toy_expect(
+        pm_verify_batch(fixture.context, fixture.vk, publics, N_PUBLIC, proofs, N_PROOFS, &error),
+        PM_OK, &error);
+    memcpy(swapped, bytes, PROOF_BYTES);
+    memcpy(bytes, bytes + PROOF_BYTES, PROOF_BYTES);
+    memcpy(bytes + PROOF_BYTES, swapped, PROOF_BYTES);
+    toy_expect(pm_proofs_decode(bls, form, bytes, N_PROOFS * PROOF_BYTES, proofs, N_PROOFS, &error),
+               PM_OK, &error);
+    toy_expect(
+        pm_verify_batch(fixture.context, fixture.vk, publics, N_PUBLIC, proofs, N_PROOFS, &error),
+        PM_PROOF_INVALID, &error);
+}
+
 static void vk_length_is_exact(void **state) {
     need_fixture(state);
     pm_error error = PM_ERROR_INIT;
@@ -170,6 +220,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(real_proofs_verify_one_by_one_and_together),
         cmocka_unit_test(no_flipped_bit_goes_unnoticed),
+        cmocka_unit_test(A15_no_partition_is_left_out),
         cmocka_unit_test(vk_length_is_exact),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);

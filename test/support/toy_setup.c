@@ -20,6 +20,7 @@ struct setup {
     const struct pm_curve *curve;
     const struct pm_field *fr;
     struct toy_key *key;
+    uint64_t generator;
     struct scalar tau, alpha, beta, gamma, delta;
     struct scalar *lagrange;   /* L_i(tau) on the domain */
     struct scalar *columns[3]; /* A_j, B_j, C_j at tau, n_vars each */
@@ -75,8 +76,9 @@ static struct scalar scalar_from_seed(const struct pm_field *fr, uint64_t *state
     return r;
 }
 
-/* 5^((r - 1) / 2^log_order): the root of unity that snarkjs uses. */
-static struct scalar root_of_unity(const struct pm_field *fr, uint32_t log_order) {
+/* generator^((r - 1) / 2^log_order). */
+static struct scalar root_of_unity(const struct setup *setup, uint32_t log_order) {
+    const struct pm_field *fr = setup->fr;
     uint64_t exponent[LIMBS];
     memcpy(exponent, fr->modulus, sizeof exponent);
     exponent[0] -= 1;
@@ -85,17 +87,18 @@ static struct scalar root_of_unity(const struct pm_field *fr, uint32_t log_order
             exponent[j] = exponent[j] >> 1 | (j + 1 < LIMBS ? exponent[j + 1] << 63 : 0);
         }
     }
-    struct scalar r = scalar_from_u64(fr, 5);
+    struct scalar r = scalar_from_u64(fr, setup->generator);
     fr->pow(r.limb, r.limb, exponent, LIMBS);
     return r;
 }
 
 /* L_k(x) = (x^n - 1) / n * w^k / (x - w^k) on the domain of n = 2^log_n points. */
-static struct scalar lagrange_at(const struct pm_field *fr, uint32_t log_n, uint64_t k,
+static struct scalar lagrange_at(const struct setup *setup, uint32_t log_n, uint64_t k,
                                  const struct scalar *x) {
+    const struct pm_field *fr = setup->fr;
     const struct scalar one = scalar_from_u64(fr, 1);
     const uint64_t n[1] = {UINT64_C(1) << log_n}, exponent[1] = {k};
-    struct scalar w = root_of_unity(fr, log_n), numerator, denominator;
+    struct scalar w = root_of_unity(setup, log_n), numerator, denominator;
     fr->pow(w.limb, w.limb, exponent, 1);
     fr->pow(numerator.limb, x->limb, n, 1);
     fr->sub(numerator.limb, numerator.limb, one.limb);
@@ -143,7 +146,7 @@ static void evaluate_columns(struct setup *setup) {
     const uint64_t n = UINT64_C(1) << circuit->log_n;
     setup->lagrange = allocate(n, sizeof(struct scalar));
     for (uint64_t i = 0; i < n; ++i) {
-        setup->lagrange[i] = lagrange_at(fr, circuit->log_n, i, &setup->tau);
+        setup->lagrange[i] = lagrange_at(setup, circuit->log_n, i, &setup->tau);
     }
     for (size_t m = 0; m < 3; ++m) {
         setup->columns[m] = allocate(circuit->n_vars, sizeof(struct scalar));
@@ -199,7 +202,7 @@ static void *h_query(struct setup *setup) {
     struct scalar *k = allocate(n, sizeof *k), inverse;
     fr->inv(inverse.limb, setup->delta.limb);
     for (uint64_t i = 0; i < n; ++i) {
-        k[i] = lagrange_at(fr, setup->circuit->log_n + 1, 2 * i + 1, &setup->tau);
+        k[i] = lagrange_at(setup, setup->circuit->log_n + 1, 2 * i + 1, &setup->tau);
         fr->mul(k[i].limb, k[i].limb, inverse.limb);
     }
     void *points = query(setup, setup->curve->g1, k, n);
@@ -208,16 +211,30 @@ static void *h_query(struct setup *setup) {
 }
 
 void toy_setup(const struct toy_circuit *circuit, uint64_t seed, struct toy_key *key) {
+    const struct pm_field *fr = pm_field_fr(circuit->curve, PM_BODY_PORTABLE);
+    struct toy_secrets secrets;
+    uint64_t *const all[5] = {secrets.tau, secrets.alpha, secrets.beta, secrets.gamma,
+                              secrets.delta};
+    for (size_t i = 0; i < 5; ++i) {
+        const struct scalar secret = scalar_from_seed(fr, &seed);
+        memcpy(all[i], secret.limb, sizeof secret.limb);
+    }
+    toy_setup_from_secrets(circuit, &secrets, 5, key);
+}
+
+void toy_setup_from_secrets(const struct toy_circuit *circuit, const struct toy_secrets *secrets,
+                            uint64_t generator, struct toy_key *key) {
     memset(key, 0, sizeof *key);
     struct setup setup = {.circuit = circuit,
                           .curve = pm_curve_get(circuit->curve, PM_BODY_PORTABLE),
                           .fr = pm_field_fr(circuit->curve, PM_BODY_PORTABLE),
-                          .key = key};
-    setup.tau = scalar_from_seed(setup.fr, &seed);
-    setup.alpha = scalar_from_seed(setup.fr, &seed);
-    setup.beta = scalar_from_seed(setup.fr, &seed);
-    setup.gamma = scalar_from_seed(setup.fr, &seed);
-    setup.delta = scalar_from_seed(setup.fr, &seed);
+                          .key = key,
+                          .generator = generator};
+    memcpy(setup.tau.limb, secrets->tau, sizeof setup.tau);
+    memcpy(setup.alpha.limb, secrets->alpha, sizeof setup.alpha);
+    memcpy(setup.beta.limb, secrets->beta, sizeof setup.beta);
+    memcpy(setup.gamma.limb, secrets->gamma, sizeof setup.gamma);
+    memcpy(setup.delta.limb, secrets->delta, sizeof setup.delta);
     pm_key_arrays *arrays = &key->arrays;
     *arrays = (pm_key_arrays){.struct_bytes = sizeof *arrays,
                               .curve = (uint32_t)circuit->curve,

@@ -37,8 +37,17 @@ struct toy_key {
     size_t n_owned;
 };
 
+/* tau, alpha, beta, gamma, delta in Montgomery form. */
+struct toy_secrets {
+    uint64_t tau[4], alpha[4], beta[4], gamma[4], delta[4];
+};
+
 /* seed makes the secrets. Aborts the test program when memory runs out. */
 void toy_setup(const struct toy_circuit *circuit, uint64_t seed, struct toy_key *key);
+/* With the secrets given, and the domain's root of unity from the non-residue `generator` (5:
+ * snarkjs, 7: bellman on BLS12-381). The H query is snarkjs's in either case. */
+void toy_setup_from_secrets(const struct toy_circuit *circuit, const struct toy_secrets *secrets,
+                            uint64_t generator, struct toy_key *key);
 void toy_key_free(struct toy_key *key);
 
 /* A value of PM_FR_BYTES canonical bytes. */
