@@ -8,29 +8,24 @@
 #include "io/output.h"
 
 #include "base/memory.h"
-#include "base/random.h"
+#include "io/staged.h"
 #include "io/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Bytes handed to one write(2). */
 #define WRITE_CALL_BYTES_MAX ((size_t)1 << 30)
-#define TEMPORARY_NAME_TRIES 16
 
 struct staged {
     const pm_output *output;
-    struct pm_target target;
     bool is_straight;
-    bool has_temporary;       /* temporary names a file that must not stay */
-    char temporary[PATH_MAX]; /* beside the target */
-    int fd;                   /* -1: none */
+    struct pm_staged file; /* when straight: only its fd and, if there is one, its target */
 };
 
 static bool is_stdout_name(const char *path) {
@@ -39,17 +34,15 @@ static bool is_stdout_name(const char *path) {
 
 static pm_status fail_errno(const struct staged *staged, int reason, const char *what,
                             pm_error *error) {
-    const char *file =
-        is_stdout_name(staged->output->path) ? "standard output" : staged->output->path;
-    return pm_error_set_errno(error, PM_IO, reason, file, what);
+    return pm_error_set_errno(error, PM_IO, reason, staged->file.path, what);
 }
 
 static pm_status write_fully(struct staged *staged, pm_error *error) {
     const char *bytes = staged->output->bytes;
     size_t left = staged->output->n_bytes;
     while (left > 0) {
-        const ssize_t n =
-            write(staged->fd, bytes, left < WRITE_CALL_BYTES_MAX ? left : WRITE_CALL_BYTES_MAX);
+        const ssize_t n = write(staged->file.fd, bytes,
+                                left < WRITE_CALL_BYTES_MAX ? left : WRITE_CALL_BYTES_MAX);
         if (n < 0 && errno != EINTR) {
             return fail_errno(staged, errno, "cannot write", error);
         }
@@ -61,101 +54,27 @@ static pm_status write_fully(struct staged *staged, pm_error *error) {
     return PM_OK;
 }
 
-/* File systems that have nothing to sync say EINVAL, and read-only ones EROFS. */
-static bool is_harmless_sync_failure(int reason) {
-    return reason == EINVAL || reason == EROFS || reason == ENOTSUP;
-}
-
-static pm_status name_temporary(struct staged *staged, pm_error *error) {
-    uint64_t random = 0;
-    PM_TRY(pm_random_bytes(&random, sizeof random, error));
-    const int n = snprintf(staged->temporary, sizeof staged->temporary, "%s/.proofmill.%016llx",
-                           staged->target.directory, (unsigned long long)random);
-    return n > 0 && (size_t)n < sizeof staged->temporary
-               ? PM_OK
-               : fail_errno(staged, ENAMETOOLONG, "cannot create a temporary file", error);
-}
-
-/* The fallback where the file system or the kernel knows no unnamed files. */
-static pm_status open_temporary(struct staged *staged, mode_t mode, pm_error *error) {
-    for (int tries = 0; tries < TEMPORARY_NAME_TRIES; ++tries) {
-        PM_TRY(name_temporary(staged, error));
-        staged->fd = open(staged->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (staged->fd >= 0) {
-            staged->has_temporary = true;
-            return PM_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
-    }
-    return fail_errno(staged, errno, "cannot create a file beside the target", error);
-}
-
 static pm_status stage(struct staged *staged, pm_error *error) {
-    const struct pm_target *target = &staged->target;
-    if (target->exists && faccessat(AT_FDCWD, target->path, W_OK, AT_EACCESS) != 0) {
-        return fail_errno(staged, errno, "cannot write to", error);
-    }
-    /* Giving an unnamed file its name goes through /proc. */
-    staged->fd = access("/proc/self/fd", X_OK) == 0
-                     ? open(target->directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666)
-                     : -1;
-    if (staged->fd < 0) {
-        PM_TRY(open_temporary(staged, 0666, error));
-    }
-    if (target->exists && fchmod(staged->fd, target->facts.st_mode & 0777) != 0) {
-        return fail_errno(staged, errno, "cannot set the permissions of", error);
-    }
+    PM_TRY(pm_staged_open(&staged->file, O_WRONLY, error));
     PM_TRY(write_fully(staged, error));
-    if (fsync(staged->fd) != 0 && !is_harmless_sync_failure(errno)) {
-        return fail_errno(staged, errno, "cannot sync", error);
-    }
-    return PM_OK;
-}
-
-/* An unnamed file cannot take the name of an existing one, so it gets a temporary name first. */
-static pm_status name_unnamed(struct staged *staged, pm_error *error) {
-    char self[64];
-    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", staged->fd);
-    for (int tries = 0; tries < TEMPORARY_NAME_TRIES; ++tries) {
-        PM_TRY(name_temporary(staged, error));
-        if (linkat(AT_FDCWD, self, AT_FDCWD, staged->temporary, AT_SYMLINK_FOLLOW) == 0) {
-            staged->has_temporary = true;
-            return PM_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
-    }
-    return fail_errno(staged, errno, "cannot name the file written beside the target", error);
+    return pm_staged_sync(&staged->file, error);
 }
 
 /* All get temporary names before the first target is touched: only renames are left to fail. */
 static pm_status publish(struct staged *all, size_t n, pm_error *error) {
     for (size_t i = 0; i < n; ++i) {
-        if (!all[i].is_straight && !all[i].has_temporary) {
-            PM_TRY(name_unnamed(&all[i], error));
+        if (!all[i].is_straight) {
+            PM_TRY(pm_staged_name(&all[i].file, error));
         }
     }
     for (size_t i = 0; i < n; ++i) {
-        if (all[i].is_straight) {
-            continue;
+        if (!all[i].is_straight) {
+            PM_TRY(pm_staged_rename(&all[i].file, error));
         }
-        if (rename(all[i].temporary, all[i].target.path) != 0) {
-            return fail_errno(&all[i], errno, "cannot replace", error);
-        }
-        all[i].has_temporary = false;
     }
     for (size_t i = 0; i < n; ++i) {
-        if (all[i].is_straight) {
-            continue;
-        }
-        /* Best effort: the files themselves are safe, and not every directory can be opened. */
-        const int fd = open(all[i].target.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0) {
-            (void)fsync(fd);
-            (void)close(fd);
+        if (!all[i].is_straight) {
+            pm_staged_sync_directory(&all[i].file);
         }
     }
     return PM_OK;
@@ -168,30 +87,31 @@ static bool is_what_stdout_is(const struct pm_target *target) {
 }
 
 static pm_status prepare(struct staged *staged, const pm_output *output, pm_error *error) {
-    *staged = (struct staged){.output = output, .fd = -1};
+    *staged = (struct staged){.output = output, .file = {.path = output->path, .fd = -1}};
     if (is_stdout_name(output->path)) {
+        staged->file.path = "standard output";
         staged->is_straight = true;
-        staged->fd = STDOUT_FILENO;
+        staged->file.fd = STDOUT_FILENO;
         return PM_OK;
     }
-    PM_TRY(pm_target_resolve(output->path, &staged->target, error));
-    if (!staged->target.exists || S_ISREG(staged->target.facts.st_mode)) {
+    PM_TRY(pm_target_resolve(output->path, &staged->file.target, error));
+    if (!staged->file.target.exists || S_ISREG(staged->file.target.facts.st_mode)) {
         /* "/dev/stdout" with standard output in a file: replacing that file would leave whoever
          * redirected us with the old one. */
-        staged->is_straight = is_what_stdout_is(&staged->target);
-        staged->fd = staged->is_straight ? STDOUT_FILENO : -1;
+        staged->is_straight = is_what_stdout_is(&staged->file.target);
+        staged->file.fd = staged->is_straight ? STDOUT_FILENO : -1;
         return PM_OK;
     }
-    if (S_ISDIR(staged->target.facts.st_mode)) {
+    if (S_ISDIR(staged->file.target.facts.st_mode)) {
         return fail_errno(staged, EISDIR, "cannot write to", error);
     }
     staged->is_straight = true;
-    if (is_what_stdout_is(&staged->target)) {
-        staged->fd = STDOUT_FILENO;
+    if (is_what_stdout_is(&staged->file.target)) {
+        staged->file.fd = STDOUT_FILENO;
         return PM_OK;
     }
-    staged->fd = open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return staged->fd >= 0 ? PM_OK : fail_errno(staged, errno, "cannot open", error);
+    staged->file.fd = pm_staged_open_retrying(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY, 0);
+    return staged->file.fd >= 0 ? PM_OK : fail_errno(staged, errno, "cannot open", error);
 }
 
 static bool is_regular(const struct pm_target *target) {
@@ -201,10 +121,12 @@ static bool is_regular(const struct pm_target *target) {
 static pm_status refuse_twins(const struct staged *all, size_t n, pm_error *error) {
     for (size_t i = 1; i < n; ++i) {
         for (size_t k = 0; k < i; ++k) {
-            const bool are_stdout = all[i].fd == STDOUT_FILENO && all[k].fd == STDOUT_FILENO;
-            const bool have_targets = all[i].target.base != NULL && all[k].target.base != NULL;
-            if (are_stdout || (have_targets && is_regular(&all[i].target) &&
-                               pm_target_is_same(&all[i].target, &all[k].target))) {
+            const bool are_stdout =
+                all[i].file.fd == STDOUT_FILENO && all[k].file.fd == STDOUT_FILENO;
+            const bool have_targets =
+                all[i].file.target.base != NULL && all[k].file.target.base != NULL;
+            if (are_stdout || (have_targets && is_regular(&all[i].file.target) &&
+                               pm_target_is_same(&all[i].file.target, &all[k].file.target))) {
                 pm_error_set(error, PM_INVALID_ARGUMENT, "two outputs have one name: %s and %s",
                              all[k].output->path, all[i].output->path);
                 pm_error_at(error, all[i].output->path, PM_NO_OFFSET);
@@ -217,12 +139,10 @@ static pm_status refuse_twins(const struct staged *all, size_t n, pm_error *erro
 
 static void clean_up(struct staged *all, size_t n) {
     for (size_t i = 0; i < n; ++i) {
-        if (all[i].has_temporary) {
-            (void)unlink(all[i].temporary);
+        if (all[i].file.fd == STDOUT_FILENO) {
+            all[i].file.fd = -1;
         }
-        if (all[i].fd >= 0 && all[i].fd != STDOUT_FILENO) {
-            (void)close(all[i].fd);
-        }
+        pm_staged_close(&all[i].file);
     }
 }
 
@@ -260,10 +180,8 @@ pm_status pm_output_write_all(const pm_output *outputs, size_t n_outputs, pm_err
     sigset_t blocked, old_mask, pipe_mask, pending;
     (void)sigemptyset(&pipe_mask);
     (void)sigaddset(&pipe_mask, SIGPIPE);
-    blocked = pipe_mask;
-    (void)sigaddset(&blocked, SIGINT);
-    (void)sigaddset(&blocked, SIGTERM);
-    (void)sigaddset(&blocked, SIGHUP);
+    pm_staged_signals(&blocked);
+    (void)sigaddset(&blocked, SIGPIPE);
     (void)sigpending(&pending);
     const bool had_pipe_signal = sigismember(&pending, SIGPIPE) == 1;
 
