@@ -28,6 +28,7 @@ enum pm_cli_role {
     PM_ROLE_PUBLIC,
     PM_ROLE_VKEY,
     PM_ROLE_R1CS,
+    PM_ROLE_PTAU,
     PM_ROLE_FILE,
     PM_ROLE_COUNT
 };
@@ -46,10 +47,11 @@ enum pm_cli_group {
     PM_GROUP_ALL = 1,      /* --json --quiet --verbose --help */
     PM_GROUP_COMPUTE = 2,  /* --threads --arithmetic --timeout --stats */
     PM_GROUP_PROVE = 4,    /* --no-self-verify */
-    PM_GROUP_KEY = 8,      /* --load */
+    PM_GROUP_KEY = 8,      /* --load --check */
     PM_GROUP_DIGEST = 16,  /* --digest */
     PM_GROUP_VERSION = 32, /* --version, without a verb */
-    PM_GROUP_FILES = 64    /* named files; the verb's slots say which */
+    PM_GROUP_SETUP = 64,   /* --insecure-known-tau --format */
+    PM_GROUP_FILES = 128   /* named files; the verb's slots say which */
 };
 
 struct pm_cli;
@@ -70,7 +72,7 @@ struct pm_cli_option {
     char letter; /* or 0 */
     uint32_t group;
     int role;             /* of a named file, or -1 */
-    const char *argument; /* placeholder, NULL for a switch */
+    const char *argument; /* placeholder, NULL for a switch; "[=X]": may be left out */
     const char *summary;  /* NULL: another spelling, left out of the help */
 };
 
@@ -91,10 +93,11 @@ struct pm_cli {
     size_t n_words;
     uint32_t seen_groups[PM_GROUP_FILES + 1]; /* by group: index + 1 of an option that was given */
 
-    uint32_t threads, arithmetic, load;
+    uint32_t threads, arithmetic, load, check, key_format;
+    uint32_t seed; /* with known_tau */
     uint32_t timeout_s;
     int verbosity;
-    bool json, quiet, stats, no_self_verify, digest, help, version;
+    bool json, quiet, stats, no_self_verify, digest, known_tau, help, version;
 
     pm_context *context; /* NULL until pm_cli_start() */
     pm_control control;
@@ -125,9 +128,14 @@ const struct pm_cli_verb *pm_cli_verb_named(const char *name);
 extern const struct pm_cli_verb pm_cli_verb_table[];
 extern const size_t pm_cli_n_verbs;
 
+/* The verb that --insecure-known-tau makes of `setup`. */
+#define PM_CLI_SETUP_KNOWN "setup --insecure-known-tau"
+
 /* The verbs, cmd_*.c. */
 pm_status pm_cmd_prove(struct pm_cli *cli);
 pm_status pm_cmd_verify(struct pm_cli *cli);
+pm_status pm_cmd_setup(struct pm_cli *cli);
+pm_status pm_cmd_setup_known(struct pm_cli *cli);
 pm_status pm_cmd_info(struct pm_cli *cli);
 pm_status pm_cmd_check_file(struct pm_cli *cli);
 pm_status pm_cmd_check(struct pm_cli *cli);
@@ -183,5 +191,8 @@ void pm_cli_progress_clear(struct pm_cli *cli);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t pm_cli_now_ns(void);
+
+/* What PM_INSECURE_* flags say of a key, in words; NULL when there are none. */
+const char *pm_cli_insecurity(uint32_t flags);
 
 #endif

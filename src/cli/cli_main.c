@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* cli/cli_main.c - the command: from the command line to an exit code. */
 #include "cli/cli.h"
+#include "json/json_memory.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ static pm_status run(struct pm_cli *cli, int n, char **arguments) {
 }
 
 int main(int n, char **arguments) {
+    (void)pm_json_memory_failures(); /* counts from here on */
     const char **words = calloc((size_t)n + 1, sizeof *words);
     struct pm_cli cli = {
         .error = PM_ERROR_INIT,

@@ -15,6 +15,7 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"vkey", 0, PM_GROUP_FILES, PM_ROLE_VKEY, "FILE", "the verifying key"},
     {"vk", 0, PM_GROUP_FILES, PM_ROLE_VKEY, "FILE", NULL},
     {"r1cs", 0, PM_GROUP_FILES, PM_ROLE_R1CS, "FILE", "the constraint system"},
+    {"ptau", 0, PM_GROUP_FILES, PM_ROLE_PTAU, "FILE", "the powers of tau"},
     {"threads", 't', PM_GROUP_COMPUTE, -1, "N",
      "threads (default: all that affinity and cgroup allow)"},
     {"arithmetic", 0, PM_GROUP_COMPUTE, -1, "best|portable|adx",
@@ -22,8 +23,13 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"timeout", 0, PM_GROUP_COMPUTE, -1, "SECONDS", "give up after so long"},
     {"stats", 0, PM_GROUP_COMPUTE, -1, NULL, "print times and peak memory"},
     {"load", 0, PM_GROUP_KEY, -1, "map|read", "map the key (default), or read it into memory"},
+    {"check", 0, PM_GROUP_KEY, -1, "none|fast|full",
+     "check the key's points when it is opened (default: none)"},
     {"no-self-verify", 0, PM_GROUP_PROVE, -1, NULL,
      "hand the proof out without verifying it first"},
+    {"insecure-known-tau", 0, PM_GROUP_SETUP, -1, "[=SEED]",
+     "make a development key: anyone can forge proofs with it"},
+    {"format", 0, PM_GROUP_SETUP, -1, "zkey|params", "format of the key (default: zkey)"},
     {"digest", 0, PM_GROUP_DIGEST, -1, NULL, "also print the BLAKE2b-512 digest of the file"},
     {"json", 0, PM_GROUP_ALL, -1, NULL, "print the result, or the error, as JSON on stdout"},
     {"verbose", 'v', PM_GROUP_ALL, -1, NULL, "say what is done; twice for more"},
@@ -119,6 +125,8 @@ static pm_status apply_value(struct pm_cli *cli, const struct pm_cli_option *opt
                              const char *value) {
     static const char *const arithmetics[] = {"best", "portable", "adx"}; /* as pm_arithmetic */
     static const char *const loads[] = {"map", "read"};                   /* as pm_load */
+    static const char *const checks[] = {"none", "fast", "full"};         /* as pm_check */
+    static const char *const formats[] = {"zkey", "params"};              /* as pm_key_format */
     if (option->role >= 0) {
         if (cli->files[option->role] != NULL) {
             return pm_cli_usage(cli, "--%s is given twice", option->name);
@@ -137,6 +145,13 @@ static pm_status apply_value(struct pm_cli *cli, const struct pm_cli_option *opt
         return read_number(cli, option->name, value, 0, 4096, &cli->threads);
     case 'a':
         return read_choice(cli, option, value, arithmetics, 3, &cli->arithmetic);
+    case 'c':
+        return read_choice(cli, option, value, checks, 3, &cli->check);
+    case 'f':
+        return read_choice(cli, option, value, formats, 2, &cli->key_format);
+    case 'i':
+        cli->known_tau = true;
+        return read_number(cli, option->name, value, 0, UINT32_MAX, &cli->seed);
     default:
         return read_choice(cli, option, value, loads, 2, &cli->load);
     }
@@ -176,6 +191,9 @@ static pm_status apply_option(struct pm_cli *cli, const struct pm_cli_option *op
         }
         apply_switch(cli, option);
         return PM_OK;
+    }
+    if (value == NULL && option->argument[0] == '[') {
+        value = "0";
     }
     if (value == NULL) {
         if (next == NULL) {
@@ -278,6 +296,9 @@ static pm_status check_groups(struct pm_cli *cli) {
 
 /* Words fill, in order, the places that no named file has taken. */
 pm_status pm_cli_assign_files(struct pm_cli *cli) {
+    if (cli->known_tau && strcmp(cli->verb->name, "setup") == 0) {
+        cli->verb = pm_cli_verb_named(PM_CLI_SETUP_KNOWN);
+    }
     const struct pm_cli_verb *verb = cli->verb;
     pm_status status = check_groups(cli);
     if (status != PM_OK || verb->many) {

@@ -2,6 +2,7 @@
 /* cli/cli_report.c - what the user is told: notes, warnings, errors, statistics, JSON, exit codes.
  */
 #include "cli/cli.h"
+#include "json/json_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -118,6 +119,16 @@ uint64_t pm_cli_now_ns(void) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* Words of the command line and names of files may hold any bytes: control characters must not
+ * reach a terminal or break a line of a log. */
+static void make_printable(char *text) {
+    for (char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        }
+    }
+}
+
 /* stderr cannot be reported on if it fails. */
 static void put_line(struct pm_cli *cli, const char *prefix, const char *line) {
     pm_cli_progress_clear(cli);
@@ -130,6 +141,7 @@ void pm_cli_warn(struct pm_cli *cli, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    make_printable(line);
     json_t *warnings = json_object_get(cli->result, "warnings");
     if (warnings == NULL) {
         (void)json_object_set_new(cli->result, "warnings", json_array());
@@ -150,6 +162,7 @@ void pm_cli_note(struct pm_cli *cli, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    make_printable(line);
     put_line(cli, "", line);
 }
 
@@ -189,6 +202,7 @@ static void set_error(struct pm_cli *cli, pm_status status, const char *file, co
     cli->error.status = (int32_t)status;
     (void)snprintf(cli->error.file, sizeof cli->error.file, "%s", file);
     (void)vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+    make_printable(cli->error.message);
 }
 
 pm_status pm_cli_usage(struct pm_cli *cli, const char *format, ...) {
@@ -259,13 +273,14 @@ static const char *hint_of(const struct pm_cli *cli, pm_status status) {
 static void print_error(struct pm_cli *cli, pm_status status) {
     const pm_error *error = &cli->error;
     const char *hint = hint_of(cli, status);
-    char offset[40] = "";
+    char offset[40] = "", file[sizeof error->file];
+    (void)snprintf(file, sizeof file, "%s", error->file);
+    make_printable(file);
     if (error->offset != PM_NO_OFFSET) {
         (void)snprintf(offset, sizeof offset, " (offset %" PRIu64 ")", error->offset);
     }
     pm_cli_progress_clear(cli);
-    (void)fprintf(stderr, "proofmill: %s%s%s%s%s%s\n", error->file,
-                  error->file[0] != '\0' ? ": " : "",
+    (void)fprintf(stderr, "proofmill: %s%s%s%s%s%s\n", file, file[0] != '\0' ? ": " : "",
                   error->message[0] != '\0' ? error->message : pm_status_sentence(status), offset,
                   hint != NULL ? "; " : "", hint != NULL ? hint : "");
 }
@@ -411,6 +426,7 @@ static const char *signal_name(int number) {
     }
 }
 
+/* False when there is no memory for all of it: half a result would be a wrong one. */
 static bool print_json_result(struct pm_cli *cli, pm_status status, int code, uint64_t total_ns) {
     json_t *json = cli->result;
     (void)json_object_set_new(json, "status", json_string(pm_status_name(status)));
@@ -421,14 +437,18 @@ static bool print_json_result(struct pm_cli *cli, pm_status status, int code, ui
     if (cli->stats) {
         (void)json_object_set_new(json, "stats", stats_json(cli, total_ns));
     }
-    return json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
-           putchar('\n') != EOF;
+    char *line = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    const bool whole = line != NULL && pm_json_memory_failures() == 0;
+    if (whole) {
+        (void)puts(line); /* a full disk shows when stdout is flushed */
+    }
+    free(line);
+    return whole;
 }
 
 int pm_cli_finish(struct pm_cli *cli, pm_status status) {
     uint64_t total_ns = pm_cli_now_ns() - cli->start_ns;
     int code = exit_code_of(status);
-    bool written = true;
     pm_cli_progress_clear(cli);
     if (status == PM_CANCELLED) {
         (void)pm_cli_fail(cli, status, "", "stopped by %s; nothing was written",
@@ -437,15 +457,32 @@ int pm_cli_finish(struct pm_cli *cli, pm_status status) {
     if (status != PM_OK && status != PM_PROOF_INVALID) {
         print_error(cli, status);
     }
-    if (cli->json) {
-        written = print_json_result(cli, status, code, total_ns);
-    } else if (cli->stats) {
+    const bool is_told = status != PM_OK && status != PM_PROOF_INVALID; /* the error, above */
+    if (cli->json && !print_json_result(cli, status, code, total_ns) && !is_told) {
+        (void)fprintf(stderr, "proofmill: no memory for the result\n");
+        return EXIT_MEMORY;
+    }
+    if (!cli->json && cli->stats) {
         print_stats(cli, total_ns);
     }
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout) || !written) && code == 0) {
-        (void)fprintf(stderr, "proofmill: standard output: %s\n", strerror(errno));
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
+        (void)fprintf(stderr, "proofmill: standard output: %s\n",
+                      errno != 0 ? strerror(errno) : "cannot write");
         return EXIT_IO;
     }
     return code;
+}
+
+const char *pm_cli_insecurity(uint32_t flags) {
+    if ((flags & PM_INSECURE_DEVELOPMENT) != 0) {
+        return "this is a development key, whose secrets are known";
+    }
+    if ((flags & PM_INSECURE_DELTA_IS_GAMMA) != 0) {
+        return "delta equals gamma, so nobody has contributed to this key";
+    }
+    if ((flags & PM_INSECURE_DELTA_IS_GENERATOR) != 0) {
+        return "delta is the generator, so nobody has contributed to this key";
+    }
+    return NULL;
 }

@@ -17,6 +17,10 @@
     { PM_ROLE_VKEY, "VKEY", "verification_key.json" }
 #define SLOT_R1CS                                                                                  \
     { PM_ROLE_R1CS, "R1CS", "circuit.r1cs" }
+#define SLOT_PTAU                                                                                  \
+    { PM_ROLE_PTAU, "PTAU", "powersoftau.ptau" }
+#define SLOT_NEW_ZKEY                                                                              \
+    { PM_ROLE_ZKEY, "ZKEY", "circuit_0000.zkey" }
 
 const struct pm_cli_verb pm_cli_verb_table[] = {
     {"prove",
@@ -38,8 +42,29 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      false,
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE,
      pm_cmd_verify},
+    {"setup",
+     "make a proving key from powers of tau",
+     "Reads a constraint system and powers of tau that snarkjs has prepared for phase 2, writes "
+     "the\n"
+     "proving key that `snarkjs groth16 setup` writes, to the byte. Contributions come next, in\n"
+     "snarkjs. ZKEY appears whole or not at all.\n",
+     {SLOT_R1CS, SLOT_PTAU, SLOT_NEW_ZKEY},
+     3,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE,
+     pm_cmd_setup},
+    {PM_CLI_SETUP_KNOWN,
+     "make a development key, fast and insecure",
+     "Reads a constraint system and writes a proving key whose secrets follow from SEED (default\n"
+     "0): no ceremony, and no security. Such keys are recognised and warned of in every format.\n"
+     "--format params writes bellman's parameter file (bls12381 alone).\n",
+     {SLOT_R1CS, SLOT_NEW_ZKEY},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_SETUP,
+     pm_cmd_setup_known},
     {"info",
-     "describe zkey, wtns, r1cs and ptau files",
+     "describe zkey, wtns, r1cs, ptau, params and vk files",
      "Prints curve, sizes, contributions and sections of each FILE.\n",
      {{PM_ROLE_FILE, "FILE...", "circuit.r1cs"}},
      1,
@@ -48,8 +73,9 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      pm_cmd_info},
     {"check",
      "check everything in a file, or a witness against its constraint system",
-     "With one FILE: structure, ranges and every point of a zkey, every value of a wtns, every\n"
-     "row of an r1cs. With R1CS and WTNS: every constraint; the lowest one that fails is named.\n",
+     "With one FILE: structure, ranges and every point of a zkey, or of bellman's params or vk,\n"
+     "every value of a wtns, every row of an r1cs. With R1CS and WTNS: every constraint; the "
+     "lowest one that fails is named.\n",
      {{PM_ROLE_FILE, "FILE | R1CS WTNS", NULL}},
      1,
      true,
@@ -108,6 +134,10 @@ static const struct {
     {"g16p", "prove"},
     {"verify", "verify"},
     {"g16v", "verify"},
+    {"setup", "setup"},
+    {"g16s", "setup"},
+    {"zkey new", "setup"},
+    {"zkn", "setup"},
     {"info", "info"},
     {"file info", "info"},
     {"r1cs info", "info"},

@@ -33,7 +33,8 @@ static pm_status write_vkey(struct pm_cli *cli, const pm_key *key, const char *p
 
 pm_status pm_cmd_export_vkey(struct pm_cli *cli) {
     const char *input = cli->files[PM_ROLE_ZKEY], *output = cli->files[PM_ROLE_VKEY];
-    pm_key_options options = {.struct_bytes = (uint32_t)sizeof options, .load = cli->load};
+    pm_key_options options = {
+        .struct_bytes = (uint32_t)sizeof options, .load = cli->load, .check = cli->check};
     pm_key *key = NULL;
     if (cli->json && strcmp(output, "-") == 0) {
         return pm_cli_usage(cli, "with --json no file can be standard output");

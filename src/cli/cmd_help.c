@@ -65,7 +65,8 @@ static void print_overview(void) {
         (void)printf("\n      %s\n", pm_cli_verb_table[i].summary);
     }
     (void)printf("\n`proofmill help VERB` lists a verb's options. snarkjs's spellings work too:\n"
-                 "groth16 prove, g16p, groth16 verify, g16v, zkey export verificationkey, zkev,\n"
+                 "groth16 prove, g16p, groth16 verify, g16v, groth16 setup, g16s, zkey new, zkn,\n"
+                 "zkey export verificationkey, zkev,\n"
                  "zkey export soliditycalldata, zkesc, wtns check, wchk, r1cs info, ri. Called as\n"
                  "prover or verifier it takes rapidsnark's arguments.\n\nExit codes:\n");
     int code;

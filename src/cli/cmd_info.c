@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define INSECURE_DELTA_IS_GAMMA 1
-#define INSECURE_DELTA_IS_GENERATOR 2
+/* Filecoin's parameters.json lists so much of a file's digest. */
+#define PARAMETERS_JSON_DIGITS 32
 
 static void to_hex(const uint8_t *bytes, size_t n, char *out) {
     for (size_t i = 0; i < n; i++) {
@@ -27,6 +27,15 @@ static void fact_string(struct pm_cli *cli, json_t *json, const char *key, const
     (void)json_object_set_new(json, key, json_string(value));
 }
 
+static void describe_insecurity(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
+    (void)json_object_set_new(json, "insecure", json_boolean(info->insecure != 0));
+    const char *const why = pm_cli_insecurity(info->insecure);
+    if (why != NULL) {
+        pm_cli_print(cli, "  %-18s %s: anyone can forge proofs\n", "INSECURE", why);
+        (void)json_object_set_new(json, "insecure_because", json_string(why));
+    }
+}
+
 static void describe_zkey(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
     char hex[2 * sizeof info->circuit_hash + 1];
     pm_cli_print(cli, "  %-18s 2^%u\n", "domain", info->log_n);
@@ -40,13 +49,29 @@ static void describe_zkey(struct pm_cli *cli, json_t *json, const pm_file_info *
         fact_string(cli, json, "circuit_hash", "circuit hash", hex);
         fact_number(cli, json, "n_contributions", "contributions", info->n_contributions);
     }
-    (void)json_object_set_new(json, "insecure", json_boolean(info->insecure != 0));
-    if ((info->insecure & INSECURE_DELTA_IS_GAMMA) != 0) {
-        pm_cli_print(cli, "  %-18s delta equals gamma: nobody has contributed, anyone can forge\n",
-                     "INSECURE");
-    } else if ((info->insecure & INSECURE_DELTA_IS_GENERATOR) != 0) {
-        pm_cli_print(cli, "  %-18s delta is the generator: anyone can forge\n", "INSECURE");
+    describe_insecurity(cli, json, info);
+}
+
+/* bellman's parameters, or the verifying key alone. */
+static void describe_params(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
+    char hex[2 * sizeof info->circuit_hash + 1];
+    fact_number(cli, json, "n_public", "public inputs", info->n_public);
+    if (info->kind == PM_FILE_PARAMS) {
+        pm_cli_print(cli, "  %-18s 2^%u\n", "domain", info->log_n);
+        (void)json_object_set_new(json, "log_n", json_integer(info->log_n));
+        fact_number(cli, json, "n_vars", "variables", info->n_vars);
+        fact_number(cli, json, "n_h", "h points", info->n_h);
+        fact_number(cli, json, "n_l", "l points", info->n_l);
+        fact_number(cli, json, "n_a", "a points", info->n_a);
+        fact_number(cli, json, "n_b", "b points", info->n_b);
+        fact_number(cli, json, "parameters_bytes", "parameter bytes", info->parameters_bytes);
     }
+    if (info->has_circuit_hash != 0) {
+        to_hex(info->circuit_hash, sizeof info->circuit_hash, hex);
+        fact_string(cli, json, "circuit_hash", "circuit hash", hex);
+        fact_number(cli, json, "n_contributions", "contributions", info->n_contributions);
+    }
+    describe_insecurity(cli, json, info);
 }
 
 static void describe_r1cs(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
@@ -75,14 +100,28 @@ static void describe_sections(struct pm_cli *cli, json_t *json, const pm_file_in
     (void)json_object_set_new(json, "sections", sections);
 }
 
-static void describe(struct pm_cli *cli, const char *path, const pm_file_info *info) {
+static void describe_digest(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
     char hex[2 * sizeof info->digest + 1];
+    if (info->has_digest == 0) {
+        return;
+    }
+    to_hex(info->digest, sizeof info->digest, hex);
+    fact_string(cli, json, "blake2b", "BLAKE2b-512", hex);
+    if (info->kind == PM_FILE_PARAMS || info->kind == PM_FILE_BELLMAN_VK) {
+        hex[PARAMETERS_JSON_DIGITS] = '\0';
+        fact_string(cli, json, "parameters_json_digest", "parameters.json", hex);
+    }
+}
+
+static void describe(struct pm_cli *cli, const char *path, const pm_file_info *info) {
     json_t *json = json_object();
     const char *kind = pm_file_kind_name((pm_file_kind)info->kind);
     pm_cli_print(cli, "%s\n", path);
     (void)json_object_set_new(json, "file", pm_cli_json_string(path));
     fact_string(cli, json, "kind", "kind", kind);
-    fact_number(cli, json, "version", "version", info->version);
+    if (info->version != 0) { /* bellman's files have none */
+        fact_number(cli, json, "version", "version", info->version);
+    }
     fact_number(cli, json, "file_bytes", "bytes", info->file_bytes);
     fact_string(cli, json, "curve", "curve", pm_curve_name((pm_curve_id)info->curve));
     switch (info->kind) {
@@ -95,13 +134,14 @@ static void describe(struct pm_cli *cli, const char *path, const pm_file_info *i
     case PM_FILE_WTNS:
         fact_number(cli, json, "n_vars", "values", info->n_vars);
         break;
+    case PM_FILE_PARAMS:
+    case PM_FILE_BELLMAN_VK:
+        describe_params(cli, json, info);
+        break;
     default:
         break;
     }
-    if (info->has_digest != 0) {
-        to_hex(info->digest, sizeof info->digest, hex);
-        fact_string(cli, json, "blake2b", "BLAKE2b-512", hex);
-    }
+    describe_digest(cli, json, info);
     describe_sections(cli, json, info);
     (void)json_array_append_new(json_object_get(cli->result, "files"), json);
 }

@@ -39,7 +39,8 @@ static pm_status check_paths(struct pm_cli *cli) {
 }
 
 static pm_status load(struct pm_cli *cli, struct proving *run) {
-    pm_key_options options = {.struct_bytes = (uint32_t)sizeof options, .load = cli->load};
+    pm_key_options options = {
+        .struct_bytes = (uint32_t)sizeof options, .load = cli->load, .check = cli->check};
     uint64_t start_ns = pm_cli_now_ns();
     pm_status status = pm_key_open(cli->context, cli->files[PM_ROLE_ZKEY], &options, &cli->control,
                                    &run->key, &cli->error);

@@ -69,16 +69,10 @@ static pm_status parse_files(struct pm_cli *cli, struct verification *run) {
     return status;
 }
 
-/* Equal gamma and delta mean that nobody has contributed to phase 2: whoever knows that can make a
- * valid proof of anything. */
 static void warn_of_insecure_key(struct pm_cli *cli, const pm_vk *vk) {
-    pm_vk_arrays arrays = {.struct_bytes = (uint32_t)sizeof arrays};
-    if (pm_vk_get_arrays(vk, &arrays) == PM_OK &&
-        memcmp(arrays.gamma_g2, arrays.delta_g2, 4 * pm_curve_fp_bytes(pm_vk_curve(vk))) == 0) {
-        pm_cli_warn(cli,
-                    "%s: vk_delta_2 equals vk_gamma_2: the key has no contribution, anyone can "
-                    "forge proofs for it",
-                    cli->files[PM_ROLE_VKEY]);
+    const char *const why = pm_cli_insecurity(pm_vk_insecure(vk));
+    if (why != NULL) {
+        pm_cli_warn(cli, "%s: %s: anyone can forge proofs for it", cli->files[PM_ROLE_VKEY], why);
     }
 }
 

@@ -2,34 +2,35 @@
 #include "groth16/verify.h"
 
 #include "base/random.h"
+#include "io/point_run.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* ---- The key ------------------------------------------------------------------------------- */
 
-static pm_status check_point(const struct pm_group *group, const uint8_t *affine,
-                             int may_be_infinite, const char *name, uint64_t index,
-                             pm_error *error) {
-    enum pm_point_fault fault = group->check(affine, PM_POINT_CHECK_SUBGROUP);
-    if (fault == PM_POINT_GOOD && !may_be_infinite && group->affine_is_infinity(affine)) {
-        fault = PM_POINT_INFINITE;
-    }
-    PM_FAIL_IF(fault != PM_POINT_GOOD, error, pm_point_fault_status(fault),
-               "verifying key: %s[%llu] is %s", name, (unsigned long long)index,
-               pm_point_fault_text(fault));
-    return PM_OK;
+static struct pm_point_run run_of(const char *name, const struct pm_group *group,
+                                  const uint8_t *points, uint64_t n, bool may_be_infinite) {
+    return (struct pm_point_run){.name = name,
+                                 .group = group,
+                                 .form = PM_POINT_MONTGOMERY_LE,
+                                 .points = points,
+                                 .n = n,
+                                 .n_all = n,
+                                 .may_be_infinite = may_be_infinite,
+                                 .how = PM_POINT_CHECK_SUBGROUP};
 }
 
 pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_parts *parts,
-                                 pm_error *error) {
-    PM_TRY(check_point(curve->g1, parts->alpha_g1, 0, "alpha", 0, error));
-    PM_TRY(check_point(curve->g2, parts->beta_g2, 0, "beta", 0, error));
-    PM_TRY(check_point(curve->g2, parts->gamma_g2, 0, "gamma", 0, error));
-    PM_TRY(check_point(curve->g2, parts->delta_g2, 0, "delta", 0, error));
-    for (uint64_t i = 0; i <= parts->n_public; ++i) {
-        PM_TRY(check_point(curve->g1, parts->ic + i * curve->g1->affine_bytes, 1, "IC", i, error));
-    }
-    return PM_OK;
+                                 struct pm_team *team, pm_error *error) {
+    const struct pm_point_run runs[] = {
+        run_of("verifying key's alpha", curve->g1, parts->alpha_g1, 1, false),
+        run_of("verifying key's beta", curve->g2, parts->beta_g2, 1, false),
+        run_of("verifying key's gamma", curve->g2, parts->gamma_g2, 1, false),
+        run_of("verifying key's delta", curve->g2, parts->delta_g2, 1, false),
+        run_of("verifying key's IC", curve->g1, parts->ic, (uint64_t)parts->n_public + 1, true)};
+    return pm_point_runs_scan(NULL, runs, sizeof runs / sizeof runs[0], "checking the points", team,
+                              NULL, error);
 }
 
 pm_status pm_verifying_key_create(const struct pm_kernels *kernels,

@@ -27,14 +27,15 @@ struct pm_verifying_key {
     struct pm_gt alphabeta;                /* e(alpha, beta) */
 };
 
-/* Points of *parts are affine Montgomery bytes, checked by pm_verifying_key_check(). Copies. */
+/* Points of *parts are affine Montgomery bytes, checked by pm_verifying_key_check() or when they
+ * were decoded. Copies. */
 pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
                                   const struct pm_key_parts *parts, struct pm_ledger *ledger,
                                   struct pm_verifying_key *vk, pm_error *error);
 void pm_verifying_key_destroy(struct pm_verifying_key *vk);
 /* Every point of a verifying key: canonical, on the curve, in its subgroup; infinity only in ic. */
 pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_parts *parts,
-                                 pm_error *error);
+                                 struct pm_team *team, pm_error *error);
 
 /* publics: vk->n_public canonical scalars. PM_OK, PM_PROOF_INVALID or NO_MEMORY. */
 pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
