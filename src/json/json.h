@@ -23,8 +23,11 @@
 #include <stdint.h>
 
 /* The largest texts that are looked at. A proof has a fixed shape; the other two grow with the
- * number of public signals, which is limited so that a hostile text cannot make the reader hold
- * more than a few hundred bytes a value. */
+ * number of public signals. A tree of values takes many times its text, so it is judged by the raw
+ * text: a hostile one cannot make the reader hold more than the text's own size and 64 MiB, of
+ * which PM_JSON_TREE_BYTES_MAX are for the tree. That is room for 400,000 public signals and for a
+ * key of 100,000. */
+#define PM_JSON_TREE_BYTES_MAX ((size_t)56 << 20)
 #define PM_JSON_SIGNALS_MAX (UINT32_C(1) << 20)
 #define PM_JSON_PROOF_BYTES_MAX ((size_t)64 << 10)
 #define PM_JSON_PUBLIC_BYTES_MAX ((size_t)PM_JSON_SIGNALS_MAX * 96)

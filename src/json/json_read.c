@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "json/json_read.h"
 
+#include "json/json.h"
+#include "json/json_memory.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,11 +46,59 @@ pm_status pm_json_named(pm_status status, const char *name, pm_error *error) {
  * Text to tree
  * ------------------------------------------------------------------------------------------- */
 
+/* What jansson 2.14 takes from glibc's heap, at most: an array or object with its first table, a
+ * string beside its characters, a number or word, each together with the 32 bytes set aside for
+ * what it may be decoded to; a slot in what holds the value, and a key's entry beside that. */
+enum {
+    ARRAY_BYTES = 160,
+    OBJECT_BYTES = 256,
+    STRING_BYTES = 112,
+    SCALAR_BYTES = 64,
+    SLOT_BYTES = 24,
+    ENTRY_BYTES = 96
+};
+
 /* What the walk over the raw text has met so far. */
 struct extent {
     size_t depth, n_values, string_bytes;
+    size_t tree_bytes; /* estimated */
     bool in_string, escaped;
+    bool expects_value; /* behind a bracket, a comma or a colon */
 };
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Adds what one byte outside strings makes the tree grow by. */
+static void extent_grow(struct extent *extent, char c) {
+    switch (c) {
+    case '"':
+        extent->tree_bytes += STRING_BYTES;
+        break;
+    case '[':
+        extent->tree_bytes += ARRAY_BYTES;
+        break;
+    case '{':
+        extent->tree_bytes += OBJECT_BYTES;
+        break;
+    case ',':
+        extent->tree_bytes += SLOT_BYTES;
+        break;
+    case ':':
+        extent->tree_bytes += ENTRY_BYTES;
+        break;
+    case ']':
+    case '}':
+        break;
+    default:
+        extent->tree_bytes += extent->expects_value && !is_blank(c) ? SCALAR_BYTES : 0;
+        break;
+    }
+    if (!is_blank(c)) {
+        extent->expects_value = c == '[' || c == '{' || c == ',' || c == ':';
+    }
+}
 
 /* Follows one byte. Returns a sentence about the limit that it breaks, or NULL. */
 static const char *extent_step(struct extent *extent, char c, const struct pm_json_bounds *bounds) {
@@ -59,8 +110,10 @@ static const char *extent_step(struct extent *extent, char c, const struct pm_js
         } else if (c == '"') {
             extent->in_string = false;
         }
+        extent->tree_bytes++;
         return ++extent->string_bytes > STRING_BYTES_MAX ? "has a string that is too long" : NULL;
     }
+    extent_grow(extent, c);
     switch (c) {
     case '"':
         extent->in_string = true;
@@ -95,7 +148,7 @@ static pm_status check_extent(const char *text, size_t n_bytes, const struct pm_
         return pm_json_fail(error, PM_LENGTH, "a %s has at most %zu bytes, this has %zu",
                             bounds->what, bounds->n_bytes_max, n_bytes);
     }
-    struct extent extent = {0};
+    struct extent extent = {.expects_value = true};
     for (size_t i = 0; i < n_bytes; i++) {
         const char *broken = extent_step(&extent, text[i], bounds);
         if (broken != NULL) {
@@ -105,6 +158,16 @@ static pm_status check_extent(const char *text, size_t n_bytes, const struct pm_
             }
             return PM_ENCODING;
         }
+    }
+    if (extent.tree_bytes > n_bytes && extent.tree_bytes - n_bytes > PM_JSON_TREE_BYTES_MAX) {
+        (void)pm_json_fail(error, PM_LENGTH,
+                           "a %s whose values take %zu bytes of memory is too long to be read",
+                           bounds->what, extent.tree_bytes);
+        if (error != NULL) {
+            error->need = n_bytes + PM_JSON_TREE_BYTES_MAX;
+            error->have = extent.tree_bytes;
+        }
+        return PM_LENGTH;
     }
     return PM_OK;
 }
@@ -116,12 +179,15 @@ pm_status pm_json_load(const char *text, size_t n_bytes, const struct pm_json_bo
         return status;
     }
     json_error_t found;
+    const uint64_t n_failures = pm_json_memory_failures();
     *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &found);
+    if (pm_json_memory_failures() != n_failures) {
+        json_decref(*root);
+        *root = NULL;
+        return pm_json_fail(error, PM_NO_MEMORY, "no memory to read a %s", bounds->what);
+    }
     if (*root != NULL) {
         return PM_OK;
-    }
-    if (json_error_code(&found) == json_error_out_of_memory) {
-        return pm_json_fail(error, PM_NO_MEMORY, "no memory to read a %s", bounds->what);
     }
     for (char *c = found.text; *c != '\0'; c++) {
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) {

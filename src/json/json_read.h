@@ -28,7 +28,8 @@ __attribute__((format(printf, 3, 4))) pm_status pm_json_fail(pm_error *error, pm
 /* Puts the file's name into an error that has none. */
 pm_status pm_json_named(pm_status status, const char *name, pm_error *error);
 
-/* Parses within bounds; *root is the caller's to json_decref(). Errors: ENCODING, LENGTH. */
+/* Parses within bounds; *root is the caller's to json_decref(). Errors: ENCODING, LENGTH,
+ * NO_MEMORY. */
 pm_status pm_json_load(const char *text, size_t n_bytes, const struct pm_json_bounds *bounds,
                        json_t **root, pm_error *error);
 
