@@ -230,18 +230,29 @@ typedef struct pm_key pm_key;
 
 typedef enum pm_load { PM_LOAD_MAP = 0, PM_LOAD_READ = 1 } pm_load;
 
+/* How far the points of a key are looked at when it is opened; infinity may only be where the
+ * protocol allows it, under FAST and FULL. */
+typedef enum pm_check {
+    PM_CHECK_NONE = 0, /* not at all: a proof from a damaged key fails self-verification */
+    PM_CHECK_FAST = 1, /* coordinates below the modulus, points on the curve */
+    PM_CHECK_FULL = 2  /* the subgroup too: what pm_key_check() does */
+} pm_check;
+
 typedef struct pm_key_options {
     uint32_t struct_bytes;
     uint32_t load; /* a pm_load: map the file (default; shared page cache) or read it into memory */
+    uint32_t check; /* a pm_check; doc/cli.md says what each costs */
 } pm_key_options;
 
 /*
  * Opens a groth16 .zkey of either curve. Every count, index and length is checked here, so that a
  * key that opens can never make the prover read or write out of bounds. That the points lie on the
- * curve is not: pm_key_check() does it, and a proof from a damaged key fails self-verification.
+ * curve is only checked when options->check asks for it; pm_key_check() does it at any time, and a
+ * proof from a damaged key fails self-verification.
  * A mapped file must not be changed while the key lives (see pm_guard_install()).
  * Errors: IO, NO_MEMORY, NOT_THIS_KIND, VERSION, PROTOCOL, CURVE, TRUNCATED, SECTION, LENGTH,
- * COUNT, NOT_CANONICAL, UNSUPPORTED (domain too large for the curve), CANCELLED.
+ * COUNT, NOT_CANONICAL, UNSUPPORTED (domain too large for the curve), CANCELLED, DEADLINE,
+ * FILE_CHANGED, and with a check those of pm_key_check().
  */
 PM_API pm_status pm_key_open(pm_context *context, const char *path, const pm_key_options *options,
                              const pm_control *control, pm_key **key, pm_error *error);
@@ -354,6 +365,13 @@ PM_API pm_status pm_proof_encode(const pm_proof *proof, pm_point_form form, void
  * infinity. */
 PM_API pm_status pm_proof_decode(pm_curve_id curve, pm_point_form form, const void *bytes,
                                  size_t n_bytes, pm_proof *proof, pm_error *error);
+/* The same for n_proofs proofs one after another, as bellperson writes those of the partitions of
+ * one statement: n_bytes must be exactly n_proofs times the length of one, so that none is left
+ * out. An error says which proof it is about, counting from 0. Errors: those of pm_proof_decode(),
+ * INVALID_ARGUMENT (n_proofs is 0), NO_MEMORY. */
+PM_API pm_status pm_proofs_decode(pm_curve_id curve, pm_point_form form, const void *bytes,
+                                  size_t n_bytes, pm_proof *proofs, size_t n_proofs,
+                                  pm_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Verifying keys
@@ -388,6 +406,13 @@ PM_API pm_curve_id pm_vk_curve(const pm_vk *vk);
 PM_API uint32_t pm_vk_n_public(const pm_vk *vk);
 /* The points, canonical little-endian; the pointers in *arrays are valid while vk lives. */
 PM_API pm_status pm_vk_get_arrays(const pm_vk *vk, pm_vk_arrays *arrays);
+/* Why proofs under this key prove nothing: anyone can forge them. 0 if none of it is seen. */
+enum {
+    PM_INSECURE_DELTA_IS_GAMMA = 1,     /* no ceremony was held */
+    PM_INSECURE_DELTA_IS_GENERATOR = 2, /* likewise */
+    PM_INSECURE_DEVELOPMENT = 4         /* made by pm_setup_known_tau() */
+};
+PM_API uint32_t pm_vk_insecure(const pm_vk *vk);
 /* e(alpha, beta) as twelve canonical little-endian base field elements in snarkjs's order
  * [[[c0,c1] x 3] x 2]: out has 12 * pm_curve_fp_bytes() bytes. */
 PM_API pm_status pm_vk_get_alphabeta(const pm_vk *vk, void *out, size_t n_bytes);
@@ -421,8 +446,10 @@ typedef struct pm_prove_stats {
  * system, fresh for each proof, so two proofs of one witness differ.
  * stats may be NULL.
  * Errors: CURVE, WITNESS_MISMATCH (number of values), SECTION (no IC and self-verification asked
- * for), NO_MEMORY, NO_RANDOM, CANCELLED, DEADLINE, FILE_CHANGED, SELF_VERIFY (the witness does not
- * satisfy the constraints, or the key is damaged), INTERNAL.
+ * for), NOT_CANONICAL, NOT_ON_CURVE, NOT_IN_SUBGROUP, POINT_AT_INFINITY (the verifying key inside
+ * the key is damaged; found before any work), NO_MEMORY, NO_RANDOM, CANCELLED, DEADLINE,
+ * FILE_CHANGED, SELF_VERIFY (the witness does not satisfy the constraints, or the key is damaged),
+ * INTERNAL.
  */
 PM_API pm_status pm_prove(pm_context *context, const pm_key *key, const pm_witness *witness,
                           const pm_prove_options *options, const pm_control *control,
@@ -452,6 +479,47 @@ PM_API pm_status pm_verify_batch(pm_context *context, const pm_vk *vk, const voi
                                  pm_error *error);
 
 /* ---------------------------------------------------------------------------------------------
+ * Setup
+ * ------------------------------------------------------------------------------------------- */
+
+/*
+ * Writes the proving key of the constraint system in r1cs_path over the powers of tau in ptau_path,
+ * which snarkjs has prepared for phase 2 (of any power that is high enough): byte for byte the
+ * .zkey of `snarkjs groth16 setup`. Its delta is one, so proofs can be forged with it until
+ * somebody has contributed to it. The key appears whole or not at all; zkey_path must be a regular
+ * file or not exist. The points of the .ptau are not checked: `snarkjs powersoftau verify` does
+ * that. Errors: those of opening an .r1cs; SAME_FILE (zkey_path is one of the inputs), CURVE (the
+ * .ptau is of another one), COUNT (its power is too low), SECTION (not prepared), LENGTH,
+ * UNSUPPORTED (domain too large for the curve), IO (the disk is full: found before work begins),
+ * INVALID_ARGUMENT, NO_MEMORY, CANCELLED, DEADLINE, FILE_CHANGED.
+ */
+PM_API pm_status pm_setup_ptau(pm_context *context, const char *r1cs_path, const char *ptau_path,
+                               const char *zkey_path, const pm_control *control, pm_error *error);
+
+typedef enum pm_key_format {
+    PM_KEY_FORMAT_ZKEY = 0,  /* snarkjs */
+    PM_KEY_FORMAT_PARAMS = 1 /* bellman, bellperson (BLS12-381 only) */
+} pm_key_format;
+
+typedef struct pm_setup_known_options {
+    uint32_t struct_bytes;
+    uint32_t format; /* a pm_key_format */
+    uint64_t seed;   /* of tau, gamma and delta; alpha and beta are always the same */
+} pm_setup_known_options;
+
+/*
+ * Writes a DEVELOPMENT key for the constraint system in r1cs_path: its secrets follow from the
+ * seed, so anyone can forge proofs with it. Such keys are recognised in every format
+ * (PM_INSECURE_DEVELOPMENT). The key appears whole or not at all. options may be NULL. Errors:
+ * those of opening an .r1cs; SAME_FILE (r1cs_path and key_path), UNSUPPORTED (domain too large for
+ * the curve; params of another curve), COUNT (params: a wire that no constraint uses), IO,
+ * NO_MEMORY, CANCELLED, DEADLINE, FILE_CHANGED.
+ */
+PM_API pm_status pm_setup_known_tau(pm_context *context, const char *r1cs_path,
+                                    const char *key_path, const pm_setup_known_options *options,
+                                    const pm_control *control, pm_error *error);
+
+/* ---------------------------------------------------------------------------------------------
  * Files
  * ------------------------------------------------------------------------------------------- */
 
@@ -460,7 +528,9 @@ typedef enum pm_file_kind {
     PM_FILE_ZKEY = 1,
     PM_FILE_WTNS = 2,
     PM_FILE_R1CS = 3,
-    PM_FILE_PTAU = 4
+    PM_FILE_PTAU = 4,
+    PM_FILE_PARAMS = 5,    /* parameters of bellman or bellperson */
+    PM_FILE_BELLMAN_VK = 6 /* a verifying key of bellman or bellperson */
 } pm_file_kind;
 
 PM_API const char *pm_file_kind_name(pm_file_kind kind); /* "zkey", "wtns", ... */
@@ -492,20 +562,26 @@ typedef struct pm_file_info {
     uint32_t has_circuit_hash;                  /* zkey with a section 10 */
     uint32_t n_contributions;
     uint8_t circuit_hash[64];
-    uint32_t insecure; /* bit 0: delta equals gamma; bit 1: delta is the generator of G2: anyone can
-                          forge */
+    uint32_t insecure; /* zkey, params, bellman vk: PM_INSECURE_* flags */
     uint32_t has_digest;
     uint8_t digest[64]; /* BLAKE2b-512 of the whole file, when asked for */
     pm_section_info sections[PM_SECTIONS_MAX];
+    /* params: the lengths of the queries; n_vars is inputs, the constant one included, and aux
+     * variables together. circuit_hash and n_contributions are those of a ceremony's transcript
+     * behind the parameters. */
+    uint32_t n_h, n_l, n_a, n_b;
+    uint64_t parameters_bytes; /* params: without the transcript */
 } pm_file_info;
 
 /* Recognises a file by its first bytes and describes it; structure is checked as when it is opened.
+ * Files of bellman have no magic: they are known by a point that is on its curve, and whether they
+ * are parameters or a verifying key by their name (.params, .vk) or else their length.
  * with_digest: non-zero reads the whole file once more. */
 PM_API pm_status pm_file_describe(pm_context *context, const char *path, int with_digest,
                                   const pm_control *control, pm_file_info *info, pm_error *error);
 
-/* Checks everything in one file: structure, ranges, every point (zkey); values (wtns); rows (r1cs).
- */
+/* Checks everything in one file: structure, ranges, every point (zkey, params, bellman's verifying
+ * key); values (wtns); rows (r1cs). */
 PM_API pm_status pm_file_check(pm_context *context, const char *path, const pm_control *control,
                                pm_error *error);
 /* Evaluates every constraint of an .r1cs at the witness. UNSATISFIED: the lowest failing row is in

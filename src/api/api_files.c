@@ -5,8 +5,10 @@
 #include "base/blake2b.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "groth16/development.h"
 #include "io/guard.h"
 #include "io/output.h"
+#include "io/params.h"
 #include "io/r1cs.h"
 #include "io/wtns.h"
 
@@ -29,6 +31,10 @@ const char *pm_file_kind_name(pm_file_kind kind) {
         return "r1cs";
     case PM_FILE_PTAU:
         return "ptau";
+    case PM_FILE_PARAMS:
+        return "params";
+    case PM_FILE_BELLMAN_VK:
+        return "bellman vk";
     case PM_FILE_UNKNOWN:
         break;
     }
@@ -55,10 +61,7 @@ static void describe_container(const struct pm_container *container,
 /* delta = gamma is a key nobody has contributed to, delta = generator one whose only secret is one:
  * either way delta is known and proofs can be forged. */
 static uint32_t find_insecurity(const struct pm_key_parts *parts, const struct pm_curve *curve) {
-    const size_t n_bytes = curve->g2->affine_bytes;
-    const bool is_gamma = memcmp(parts->delta_g2, parts->gamma_g2, n_bytes) == 0;
-    const bool is_generator = memcmp(parts->delta_g2, curve->g2->generator, n_bytes) == 0;
-    return (is_gamma ? 1u : 0u) | (is_generator ? 2u : 0u);
+    return pm_insecurity_find(curve, parts->alpha_g1, parts->gamma_g2, parts->delta_g2);
 }
 
 static pm_status describe_zkey(pm_context *context, const struct pm_mapping *mapping,
@@ -116,10 +119,92 @@ static pm_status describe_ptau(const struct pm_mapping *mapping, pm_file_info *i
     return PM_OK;
 }
 
+static pm_file_kind recognise(const struct pm_mapping *mapping) {
+    const struct pm_container_format *format = pm_container_recognise(mapping);
+    return format != NULL ? (pm_file_kind)format->kind : pm_params_recognise(mapping);
+}
+
+static pm_status open_params(const struct pm_mapping *mapping, pm_file_kind kind,
+                             struct pm_params *params, pm_error *error) {
+    return pm_params_open(mapping, kind == PM_FILE_PARAMS ? PM_PARAMS_WHOLE : PM_PARAMS_VK_FILE,
+                          params, error);
+}
+
+static void add_section(pm_file_info *info, uint64_t offset, uint64_t n_bytes, const char *name) {
+    info->sections[info->n_sections] = (pm_section_info){
+        .type = info->n_sections + 1, .known = 1, .offset = offset, .bytes = n_bytes, .name = name};
+    info->n_sections += 1;
+}
+
+/* The file has no table of sections; what follows one another in it is numbered from 1. */
+static void describe_params_sections(const struct pm_params *params, pm_file_info *info) {
+    const struct pm_params_layout *layout = &params->layout;
+    const uint64_t header_bytes = layout->offset[PM_PARAMS_IC] - sizeof(uint32_t);
+    add_section(info, 0, header_bytes, "header points");
+    for (int i = PM_PARAMS_N_FIXED; i < (int)params->n_parts; ++i) {
+        const enum pm_params_part part = (enum pm_params_part)i;
+        add_section(info, layout->offset[part], layout->n[part] * pm_params_point_bytes(part),
+                    pm_params_part_name(part));
+    }
+    if (params->circuit_hash != NULL) {
+        add_section(info, layout->n_bytes, params->mapping->n_bytes - layout->n_bytes,
+                    "transcript");
+    }
+}
+
+/* A header point that is malformed hides what there is to see, and is for a check to find. */
+static uint32_t find_params_insecurity(const struct pm_params *params,
+                                       const struct pm_curve *curve) {
+    uint8_t points[PM_PARAMS_N_FIXED][PM_G2_BYTES_MAX];
+    for (int i = 0; i < PM_PARAMS_N_FIXED; ++i) {
+        if (pm_params_decode(params, curve, (enum pm_params_part)i, 0, 1, PM_POINT_CHECK_NONE, NULL,
+                             NULL, points[i], NULL) != PM_OK) {
+            return 0;
+        }
+    }
+    const struct pm_key_parts parts = {.curve = curve->id,
+                                       .alpha_g1 = points[PM_PARAMS_ALPHA_G1],
+                                       .beta_g1 = points[PM_PARAMS_BETA_G1],
+                                       .beta_g2 = points[PM_PARAMS_BETA_G2],
+                                       .gamma_g2 = points[PM_PARAMS_GAMMA_G2],
+                                       .delta_g1 = points[PM_PARAMS_DELTA_G1],
+                                       .delta_g2 = points[PM_PARAMS_DELTA_G2]};
+    return find_insecurity(&parts, curve);
+}
+
+static pm_status describe_params(pm_context *context, const struct pm_mapping *mapping,
+                                 pm_file_kind kind, pm_file_info *info, pm_error *error) {
+    struct pm_params params;
+    PM_TRY(open_params(mapping, kind, &params, error));
+    const uint64_t *n = params.layout.n;
+    info->kind = (uint32_t)kind;
+    info->curve = PM_CURVE_BLS12_381;
+    info->n_public = (uint32_t)(n[PM_PARAMS_IC] - 1);
+    info->log_n = params.layout.log_n;
+    if (kind == PM_FILE_PARAMS) {
+        const uint64_t n_vars = n[PM_PARAMS_IC] + n[PM_PARAMS_L];
+        info->n_vars = n_vars < UINT32_MAX ? (uint32_t)n_vars : UINT32_MAX;
+        info->n_h = (uint32_t)n[PM_PARAMS_H];
+        info->n_l = (uint32_t)n[PM_PARAMS_L];
+        info->n_a = (uint32_t)n[PM_PARAMS_A];
+        info->n_b = (uint32_t)n[PM_PARAMS_B_G1];
+        info->parameters_bytes = params.layout.n_bytes;
+    }
+    if (params.circuit_hash != NULL) {
+        info->has_circuit_hash = 1;
+        info->n_contributions = params.n_contributions;
+        memcpy(info->circuit_hash, params.circuit_hash, sizeof info->circuit_hash);
+    }
+    describe_params_sections(&params, info);
+    info->insecure =
+        find_params_insecurity(&params, pm_curve_get(PM_CURVE_BLS12_381, context->body));
+    return PM_OK;
+}
+
 static pm_status describe_by_kind(pm_context *context, const struct pm_mapping *mapping,
                                   const pm_control *control, pm_file_info *info, pm_error *error) {
-    const struct pm_container_format *format = pm_container_recognise(mapping);
-    switch (format != NULL ? format->kind : PM_FILE_UNKNOWN) {
+    const pm_file_kind kind = recognise(mapping);
+    switch (kind) {
     case PM_FILE_ZKEY:
         return describe_zkey(context, mapping, control, info, error);
     case PM_FILE_WTNS:
@@ -128,6 +213,9 @@ static pm_status describe_by_kind(pm_context *context, const struct pm_mapping *
         return describe_r1cs(mapping, control, info, error);
     case PM_FILE_PTAU:
         return describe_ptau(mapping, info, error);
+    case PM_FILE_PARAMS:
+    case PM_FILE_BELLMAN_VK:
+        return describe_params(context, mapping, kind, info, error);
     default:
         return pm_container_refuse_kind(mapping, NULL, error);
     }
@@ -180,16 +268,25 @@ static pm_status check_zkey(pm_context *context, const struct pm_mapping *mappin
                             const pm_control *control, pm_error *error) {
     struct pm_zkey zkey;
     PM_TRY(pm_zkey_open(mapping, context->team, control, &zkey, error));
-    return pm_zkey_check_points(&zkey, pm_curve_get(zkey.parts.curve, context->body), context->team,
-                                control, error);
+    return pm_zkey_check_points(&zkey, pm_curve_get(zkey.parts.curve, context->body),
+                                PM_POINT_CHECK_SUBGROUP, context->team, control, error);
+}
+
+static pm_status check_params(pm_context *context, const struct pm_mapping *mapping,
+                              pm_file_kind kind, const pm_control *control, pm_error *error) {
+    struct pm_params params;
+    PM_TRY(open_params(mapping, kind, &params, error));
+    return pm_params_check_points(&params, pm_curve_get(PM_CURVE_BLS12_381, context->body),
+                                  PM_POINT_CHECK_SUBGROUP, context->team, control, error);
 }
 
 static pm_status check_by_kind(pm_context *context, const struct pm_mapping *mapping,
                                const pm_control *control, pm_error *error) {
-    const struct pm_container_format *format = pm_container_recognise(mapping);
+    const pm_file_kind kind = recognise(mapping);
     struct pm_wtns wtns;
     struct pm_r1cs r1cs;
-    switch (format != NULL ? format->kind : PM_FILE_UNKNOWN) {
+    struct pm_container container;
+    switch (kind) {
     case PM_FILE_ZKEY:
         return check_zkey(context, mapping, control, error);
     case PM_FILE_WTNS:
@@ -197,10 +294,14 @@ static pm_status check_by_kind(pm_context *context, const struct pm_mapping *map
     case PM_FILE_R1CS:
         return pm_r1cs_open(mapping, control, &r1cs, error);
     case PM_FILE_PTAU:
+        PM_TRY(pm_container_open(mapping, &pm_format_ptau, &container, error));
         pm_error_set(error, PM_UNSUPPORTED,
                      "the points of a .ptau file are not checked, it can only be described");
         pm_error_at(error, mapping->name, PM_NO_OFFSET);
         return PM_UNSUPPORTED;
+    case PM_FILE_PARAMS:
+    case PM_FILE_BELLMAN_VK:
+        return check_params(context, mapping, kind, control, error);
     default:
         return pm_container_refuse_kind(mapping, NULL, error);
     }

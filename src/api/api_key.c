@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "api/api_internal.h"
 
+#include "groth16/development.h"
+
 #include <string.h>
 
 /* 2^32 G2 points are beyond any domain; this only bounds what a pipe may feed us. */
@@ -27,10 +29,26 @@ void pm_key_destroy(pm_key *key) {
     pm_memory_free(key);
 }
 
+static void warn_of_insecurity(const struct pm_key_parts *parts, const struct pm_curve *curve,
+                               const pm_control *control) {
+    const uint32_t found =
+        pm_insecurity_find(curve, parts->alpha_g1, parts->gamma_g2, parts->delta_g2);
+    if ((found & PM_INSECURE_DEVELOPMENT) != 0) {
+        pm_control_log(control, PM_LOG_WARNING,
+                       "the proving key is a development key, whose secrets are known: anyone can "
+                       "forge proofs with it");
+    } else if (found != 0) {
+        pm_control_log(control, PM_LOG_WARNING,
+                       "the proving key's delta is %s: nobody has contributed to it and anyone can "
+                       "forge proofs with it",
+                       (found & PM_INSECURE_DELTA_IS_GAMMA) != 0 ? "its gamma" : "the generator");
+    }
+}
+
 /* Reads the mapping, which the key owns by now, and builds the domain. Destroys the key on failure.
  */
-static pm_status key_from_mapping(pm_context *context, pm_key *key, const pm_control *control,
-                                  pm_key **out, pm_error *error) {
+static pm_status key_from_mapping(pm_context *context, pm_key *key, pm_check check,
+                                  const pm_control *control, pm_key **out, pm_error *error) {
     struct pm_kernels kernels;
     pm_status status;
     PM_TRY_GOTO(status, pm_zkey_open(&key->mapping, context->team, control, &key->zkey, error),
@@ -41,10 +59,19 @@ static pm_status key_from_mapping(pm_context *context, pm_key *key, const pm_con
         status,
         pm_kernels_get(key->zkey.parts.curve, context->body, context->team, &kernels, error),
         cleanup);
+    if (check != PM_CHECK_NONE) {
+        PM_TRY_GOTO(status,
+                    pm_zkey_check_points(&key->zkey, kernels.curve,
+                                         check == PM_CHECK_FULL ? PM_POINT_CHECK_SUBGROUP
+                                                                : PM_POINT_CHECK_CURVE,
+                                         context->team, control, error),
+                    cleanup);
+    }
     PM_TRY_GOTO(status,
                 pm_domain_create(kernels.poly, key->zkey.parts.log_n, PM_ROOT_SNARKJS,
                                  context->team, &key->ledger, &key->proving_key.domain, error),
                 cleanup);
+    warn_of_insecurity(&key->zkey.parts, kernels.curve, control);
     *out = key;
 cleanup:
     if (status != PM_OK) {
@@ -61,6 +88,8 @@ pm_status pm_key_open(pm_context *context, const char *path, const pm_key_option
     pm_options_read(&chosen, sizeof chosen, options);
     PM_FAIL_IF(chosen.load != PM_LOAD_MAP && chosen.load != PM_LOAD_READ, error,
                PM_INVALID_ARGUMENT, "load %u is not a pm_load", chosen.load);
+    PM_FAIL_IF(chosen.check > PM_CHECK_FULL, error, PM_INVALID_ARGUMENT,
+               "check %u is not a pm_check", chosen.check);
     pm_key *made = NULL;
     PM_TRY(key_alloc(&made, error));
     const pm_status status =
@@ -71,7 +100,7 @@ pm_status pm_key_open(pm_context *context, const char *path, const pm_key_option
         pm_key_destroy(made);
         return status;
     }
-    return key_from_mapping(context, made, control, key, error);
+    return key_from_mapping(context, made, (pm_check)chosen.check, control, key, error);
 }
 
 pm_status pm_key_open_memory(pm_context *context, const void *bytes, size_t n_bytes,
@@ -88,7 +117,7 @@ pm_status pm_key_open_memory(pm_context *context, const void *bytes, size_t n_by
         pm_key_destroy(made);
         return status;
     }
-    return key_from_mapping(context, made, control, key, error);
+    return key_from_mapping(context, made, PM_CHECK_NONE, control, key, error);
 }
 
 pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts) {
@@ -118,6 +147,6 @@ pm_status pm_key_check(pm_context *context, const pm_key *key, const pm_control 
     const struct pm_curve *curve = pm_curve_get(key->proving_key.parts.curve, context->body);
     PM_FAIL_IF(curve == NULL, error, PM_UNSUPPORTED, "the key's curve has no %s arithmetic",
                pm_body_name(context->body));
-    PM_TRY(pm_zkey_check_points(&key->zkey, curve, context->team, control, error));
-    return pm_mapping_check(&key->mapping, error);
+    return pm_zkey_check_points(&key->zkey, curve, PM_POINT_CHECK_SUBGROUP, context->team, control,
+                                error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "api/api_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The three points of a proof, in order. */
@@ -66,12 +67,33 @@ pm_status pm_proof_encode(const pm_proof *proof, pm_point_form form, void *out, 
     return PM_OK;
 }
 
+/* One proof of proof_bytes() bytes; name is what messages call it. */
+static pm_status decode_proof(const struct pm_curve *curve, pm_point_form form,
+                              const uint8_t *bytes, const char *name, pm_proof *proof,
+                              pm_error *error) {
+    *proof = (pm_proof){.struct_bytes = sizeof *proof, .curve = (uint32_t)curve->id};
+    for (size_t i = 0; i < 3; ++i) {
+        const struct pm_group *group = proof_points[i].is_g2 ? curve->g2 : curve->g1;
+        uint8_t affine[PM_G2_BYTES_MAX];
+        enum pm_point_fault fault = group->decode(affine, form, bytes, PM_POINT_CHECK_SUBGROUP);
+        if (fault == PM_POINT_GOOD && group->affine_is_infinity(affine)) {
+            fault = PM_POINT_INFINITE;
+        }
+        PM_FAIL_IF(fault != PM_POINT_GOOD, error, pm_point_fault_status(fault), "%s: %s is %s",
+                   name, proof_points[i].name, pm_point_fault_text(fault));
+        group->encode((uint8_t *)proof + proof_points[i].offset, PM_POINT_CANONICAL_LE, affine);
+        bytes += group->form_bytes(form);
+    }
+    return PM_OK;
+}
+
 pm_status pm_proof_decode(pm_curve_id id, pm_point_form form, const void *bytes, size_t n_bytes,
                           pm_proof *proof, pm_error *error) {
     PM_FAIL_IF((bytes == NULL && n_bytes != 0) || proof == NULL, error, PM_INVALID_ARGUMENT,
                "bytes or proof is NULL");
     const struct pm_curve *curve = NULL;
     size_t need = 0;
+    pm_proof decoded;
     PM_TRY(curve_for_encoding((uint32_t)id, &curve, error));
     PM_TRY(proof_bytes(curve, form, &need, error));
     if (n_bytes != need) {
@@ -80,22 +102,43 @@ pm_status pm_proof_decode(pm_curve_id id, pm_point_form form, const void *bytes,
         pm_error_need_have(error, need, n_bytes);
         return PM_LENGTH;
     }
-    pm_proof decoded = {.struct_bytes = sizeof decoded, .curve = (uint32_t)id};
-    const uint8_t *at = bytes;
-    for (size_t i = 0; i < 3; ++i) {
-        const struct pm_group *group = proof_points[i].is_g2 ? curve->g2 : curve->g1;
-        uint8_t affine[PM_G2_BYTES_MAX];
-        enum pm_point_fault fault = group->decode(affine, form, at, PM_POINT_CHECK_SUBGROUP);
-        if (fault == PM_POINT_GOOD && group->affine_is_infinity(affine)) {
-            fault = PM_POINT_INFINITE;
-        }
-        PM_FAIL_IF(fault != PM_POINT_GOOD, error, pm_point_fault_status(fault), "proof: %s is %s",
-                   proof_points[i].name, pm_point_fault_text(fault));
-        group->encode((uint8_t *)&decoded + proof_points[i].offset, PM_POINT_CANONICAL_LE, affine);
-        at += group->form_bytes(form);
-    }
+    PM_TRY(decode_proof(curve, form, bytes, "proof", &decoded, error));
     *proof = decoded;
     return PM_OK;
+}
+
+pm_status pm_proofs_decode(pm_curve_id id, pm_point_form form, const void *bytes, size_t n_bytes,
+                           pm_proof *proofs, size_t n_proofs, pm_error *error) {
+    PM_FAIL_IF((bytes == NULL && n_bytes != 0) || proofs == NULL || n_proofs == 0, error,
+               PM_INVALID_ARGUMENT, "bytes or proofs is NULL, or n_proofs is 0");
+    const struct pm_curve *curve = NULL;
+    size_t each = 0;
+    void *decoded = NULL;
+    PM_TRY(curve_for_encoding((uint32_t)id, &curve, error));
+    PM_TRY(proof_bytes(curve, form, &each, error));
+    if (n_bytes % each != 0 || n_bytes / each != n_proofs) {
+        pm_error_set(error, PM_LENGTH,
+                     "%zu bytes for %zu proofs of %zu bytes each: there must be exactly as many",
+                     n_bytes, n_proofs, each);
+        pm_error_need_have(error, n_proofs <= UINT64_MAX / each ? n_proofs * each : UINT64_MAX,
+                           n_bytes);
+        return PM_LENGTH;
+    }
+    /* Nothing is given out before the last proof has been found good. */
+    PM_TRY(pm_memory_alloc_array(NULL, "proofs", n_proofs, sizeof(pm_proof), PM_MEMORY_PLAIN,
+                                 &decoded, error));
+    pm_status status = PM_OK;
+    for (size_t i = 0; i < n_proofs && status == PM_OK; ++i) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "proof %zu of %zu", i, n_proofs);
+        status = decode_proof(curve, form, (const uint8_t *)bytes + i * each, name,
+                              (pm_proof *)decoded + i, error);
+    }
+    if (status == PM_OK) {
+        memcpy(proofs, decoded, n_proofs * sizeof(pm_proof));
+    }
+    pm_memory_free(decoded);
+    return status;
 }
 
 pm_status pm_proof_check(const struct pm_curve *curve, const pm_proof *proof,

@@ -10,14 +10,18 @@
 static pm_status check_match(const pm_key *key, const pm_witness *witness,
                              const pm_prove_options *options, pm_error *error) {
     const struct pm_key_parts *parts = &key->proving_key.parts;
-    PM_FAIL_IF(witness->curve != parts->curve, error, PM_CURVE,
-               "the witness is over %s, the proving key over %s", pm_curve_name(witness->curve),
-               pm_curve_name(parts->curve));
+    if (witness->curve != parts->curve) {
+        pm_error_set(error, PM_CURVE, "the witness is over %s, the proving key over %s",
+                     pm_curve_name(witness->curve), pm_curve_name(parts->curve));
+        pm_error_at(error, key->mapping.name, PM_NO_OFFSET);
+        return PM_CURVE;
+    }
     if (witness->n_values != parts->n_vars) {
         pm_error_set(error, PM_WITNESS_MISMATCH,
                      "the witness has %llu values, the proving key %u variables: they are of "
                      "different circuits",
                      (unsigned long long)witness->n_values, parts->n_vars);
+        pm_error_at(error, key->mapping.name, PM_NO_OFFSET);
         pm_error_need_have(error, parts->n_vars, witness->n_values);
         return PM_WITNESS_MISMATCH;
     }
@@ -40,10 +44,8 @@ static void proof_to_public(const struct pm_curve *curve, const struct pm_groth1
     curve->g1->encode(out->c, PM_POINT_CANONICAL_LE, proof->c);
 }
 
-static pm_status self_verify(pm_context *context, const pm_key *key, const pm_witness *witness,
-                             const pm_proof *proof, pm_error *error) {
-    const pm_vk *vk = NULL;
-    PM_TRY(pm_key_shared_vk(context, key, &vk, error));
+static pm_status self_verify(pm_context *context, const pm_key *key, const pm_vk *vk,
+                             const pm_witness *witness, const pm_proof *proof, pm_error *error) {
     const uint8_t *publics = witness->values + PM_FR_BYTES;
     const pm_status status =
         pm_verify(context, vk, publics, key->proving_key.parts.n_public, proof, error);
@@ -98,10 +100,15 @@ pm_status pm_prove_with_blinding(pm_context *context, const pm_key *key, const p
     struct pm_ledger ledger = {0};
     pm_prove_stats measured = {.struct_bytes = sizeof measured};
     pm_proof made;
+    const pm_vk *vk = NULL;
+    if (!chosen.no_self_verify) {
+        /* First, so that a damaged verifying key costs no proof. */
+        PM_TRY(pm_key_shared_vk(context, key, &vk, error));
+    }
     PM_TRY(run_job(context, key, witness, blinding, control, &ledger, &measured, &made, error));
     if (!chosen.no_self_verify) {
         const uint64_t verify_begin_ns = pm_clock_now_ns();
-        PM_TRY(self_verify(context, key, witness, &made, error));
+        PM_TRY(self_verify(context, key, vk, witness, &made, error));
         measured.phases[measured.n_phases++] =
             (pm_phase){.name = "self-verification", .wall_ns = pm_clock_now_ns() - verify_begin_ns};
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "api/api_internal.h"
 
-#include "io/bellman_vk.h"
+#include "groth16/development.h"
+#include "io/params.h"
 
 #include <string.h>
 
@@ -38,13 +39,12 @@ static pm_status keep_canonical(const struct pm_curve *curve, pm_vk *vk, pm_erro
     return PM_OK;
 }
 
-/* From the vk members of *parts, affine Montgomery; checks them. */
-static pm_status vk_from_parts(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
-                               pm_error *error) {
+/* From the vk members of *parts, affine Montgomery and checked. */
+static pm_status vk_from_checked(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
+                                 pm_error *error) {
     struct pm_kernels kernels;
     void *buffer = NULL;
     PM_TRY(pm_kernels_get(parts->curve, context->body, context->team, &kernels, error));
-    PM_TRY(pm_verifying_key_check(kernels.curve, parts, error));
     PM_TRY(pm_memory_alloc(NULL, "verifying key", sizeof(pm_vk), PM_MEMORY_PLAIN, &buffer, error));
     pm_vk *made = buffer;
     pm_status status = pm_verifying_key_create(&kernels, parts, NULL, &made->key, error);
@@ -57,6 +57,13 @@ static pm_status vk_from_parts(pm_context *context, const struct pm_key_parts *p
     }
     *vk = made;
     return PM_OK;
+}
+
+static pm_status vk_from_parts(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
+                               pm_error *error) {
+    PM_TRY(pm_verifying_key_check(pm_curve_get(parts->curve, context->body), parts, context->team,
+                                  error));
+    return vk_from_checked(context, parts, vk, error);
 }
 
 static pm_status decode_points(const struct pm_group *group, pm_point_form form, const char *name,
@@ -148,25 +155,40 @@ pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk *
     return status;
 }
 
+static pm_status vk_from_params(pm_context *context, const struct pm_params *params, pm_vk **vk,
+                                pm_error *error) {
+    const struct pm_curve *curve = pm_curve_get(PM_CURVE_BLS12_381, context->body);
+    const uint64_t *offset = params->layout.offset;
+    void *buffer = NULL;
+    PM_TRY(pm_memory_alloc(NULL, "decoded verifying key", params->layout.vk_bytes, PM_MEMORY_PLAIN,
+                           &buffer, error));
+    const uint8_t *affine = buffer;
+    const struct pm_key_parts parts = {.curve = curve->id,
+                                       .n_public = (uint32_t)(params->layout.n[PM_PARAMS_IC] - 1),
+                                       .alpha_g1 = affine + offset[PM_PARAMS_ALPHA_G1],
+                                       .beta_g2 = affine + offset[PM_PARAMS_BETA_G2],
+                                       .gamma_g2 = affine + offset[PM_PARAMS_GAMMA_G2],
+                                       .delta_g2 = affine + offset[PM_PARAMS_DELTA_G2],
+                                       .ic = affine + offset[PM_PARAMS_IC]};
+    pm_status status = pm_params_decode_vk(params, curve, context->team, NULL, buffer, error);
+    if (status == PM_OK) {
+        status = vk_from_checked(context, &parts, vk, error);
+    }
+    pm_memory_free(buffer);
+    return status;
+}
+
 pm_status pm_vk_from_bellman(pm_context *context, const void *bytes, size_t n_bytes, int trailing,
                              pm_vk **vk, pm_error *error) {
     PM_FAIL_IF(context == NULL || (bytes == NULL && n_bytes != 0) || vk == NULL, error,
                PM_INVALID_ARGUMENT, "context, bytes or vk is NULL");
-    const struct pm_curve *curve = pm_curve_get(PM_CURVE_BLS12_381, context->body);
     struct pm_mapping mapping;
-    struct pm_bellman_vk bellman;
+    struct pm_params params;
     PM_TRY(pm_mapping_borrow(bytes, n_bytes, "bellman verifying key", &mapping, error));
-    pm_status status = pm_bellman_vk_open(&mapping, curve, trailing != 0, &bellman, error);
+    pm_status status = pm_params_open(
+        &mapping, trailing != 0 ? PM_PARAMS_VK_FIRST : PM_PARAMS_VK_FILE, &params, error);
     if (status == PM_OK) {
-        const struct pm_key_parts parts = {.curve = curve->id,
-                                           .n_public = bellman.n_public,
-                                           .alpha_g1 = bellman.alpha_g1,
-                                           .beta_g2 = bellman.beta_g2,
-                                           .gamma_g2 = bellman.gamma_g2,
-                                           .delta_g2 = bellman.delta_g2,
-                                           .ic = bellman.ic};
-        status = vk_from_parts(context, &parts, vk, error);
-        pm_bellman_vk_close(&bellman);
+        status = vk_from_params(context, &params, vk, error);
     }
     pm_mapping_close(&mapping);
     return status;
@@ -178,6 +200,14 @@ pm_curve_id pm_vk_curve(const pm_vk *vk) {
 
 uint32_t pm_vk_n_public(const pm_vk *vk) {
     return vk == NULL ? 0 : vk->key.n_public;
+}
+
+uint32_t pm_vk_insecure(const pm_vk *vk) {
+    if (vk == NULL) {
+        return 0;
+    }
+    return pm_insecurity_find(pm_curve_get(vk->key.curve, PM_BODY_PORTABLE), vk->key.alpha_g1,
+                              vk->key.gamma_g2, vk->key.delta_g2);
 }
 
 pm_status pm_vk_get_arrays(const pm_vk *vk, pm_vk_arrays *arrays) {

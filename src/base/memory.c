@@ -16,7 +16,8 @@
  *     ^block           ^ aligned to PM_BUFFER_ALIGNMENT (to a page when mapped)
  *
  * From MAPPED_FROM_BYTES on a block is its own anonymous mapping: zero pages come from the kernel
- * untouched, freeing gives them back at once, and MADV_DONTDUMP covers whole pages of nobody else.
+ * untouched, and freeing gives them back at once. So is a secret block of any size: MADV_DONTDUMP
+ * works on whole pages, which the heap shares with others.
  */
 struct memory_header {
     struct pm_ledger *ledger;
@@ -77,7 +78,9 @@ static void *block_from_kernel(uint64_t bytes, enum pm_memory_flags flags) {
         return NULL;
     }
     /* Both are hints: a kernel without them costs speed or a larger dump, nothing else. */
-    (void)madvise(block, bytes, MADV_HUGEPAGE);
+    if (bytes >= MAPPED_FROM_BYTES) {
+        (void)madvise(block, bytes, MADV_HUGEPAGE);
+    }
     if (flags & PM_MEMORY_SECRET) {
         (void)madvise(block, bytes, MADV_DONTDUMP);
     }
@@ -87,7 +90,7 @@ static void *block_from_kernel(uint64_t bytes, enum pm_memory_flags flags) {
 pm_status pm_memory_alloc(struct pm_ledger *ledger, const char *name, uint64_t bytes,
                           enum pm_memory_flags flags, void **out, pm_error *error) {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const bool mapped = bytes >= MAPPED_FROM_BYTES;
+    const bool mapped = bytes >= MAPPED_FROM_BYTES || (flags & PM_MEMORY_SECRET) != 0;
     const uint64_t lead = mapped ? page_bytes : sizeof(struct memory_header);
     uint64_t block_bytes = 0;
     void *block = NULL;

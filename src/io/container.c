@@ -2,12 +2,14 @@
 #include "io/container.h"
 
 #include "base/checked.h"
+#include "io/params.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define MAGIC_BYTES 4u
-#define HEADER_BYTES 12u /* magic, version, number of sections */
+/* Room for the names of every section of any format. */
+#define MISSING_TEXT_BYTES 256
 
 static const char *const zkey_sections[] = {
     [1] = "protocol", [2] = "groth16 header", [3] = "ic",        [4] = "coefficients",
@@ -32,24 +34,28 @@ const struct pm_container_format pm_format_zkey = {.magic = "zkey",
                                                    .kind = PM_FILE_ZKEY,
                                                    .version_min = 1,
                                                    .version_max = 1,
+                                                   .n_usual = 10,
                                                    SECTION_NAMES(zkey_sections)};
 const struct pm_container_format pm_format_wtns = {.magic = "wtns",
                                                    .name = ".wtns",
                                                    .kind = PM_FILE_WTNS,
                                                    .version_min = 1,
                                                    .version_max = 2,
+                                                   .n_usual = 2,
                                                    SECTION_NAMES(wtns_sections)};
 const struct pm_container_format pm_format_r1cs = {.magic = "r1cs",
                                                    .name = ".r1cs",
                                                    .kind = PM_FILE_R1CS,
                                                    .version_min = 1,
                                                    .version_max = 1,
+                                                   .n_usual = 3,
                                                    SECTION_NAMES(r1cs_sections)};
 const struct pm_container_format pm_format_ptau = {.magic = "ptau",
                                                    .name = ".ptau",
                                                    .kind = PM_FILE_PTAU,
                                                    .version_min = 1,
                                                    .version_max = 1,
+                                                   .n_usual = 7,
                                                    SECTION_NAMES(ptau_sections)};
 
 static const struct pm_container_format *const formats[] = {&pm_format_zkey, &pm_format_wtns,
@@ -94,12 +100,16 @@ static const char *appearance_of(const struct pm_mapping *mapping) {
 pm_status pm_container_refuse_kind(const struct pm_mapping *mapping,
                                    const struct pm_container_format *expected, pm_error *error) {
     const struct pm_container_format *found = pm_container_recognise(mapping);
-    const char *wanted = expected != NULL ? expected->name : ".zkey, .wtns, .r1cs or .ptau";
+    const char *wanted =
+        expected != NULL ? expected->name : ".zkey, .wtns, .r1cs, .ptau, .params or .vk";
     if (mapping->n_bytes == 0) {
         pm_error_set(error, PM_NOT_THIS_KIND, "not a %s file: it is empty", wanted);
     } else if (found != NULL) {
         pm_error_set(error, PM_NOT_THIS_KIND, "not a %s file: it is a %s file", wanted,
                      found->name);
+    } else if (expected != NULL && pm_params_recognise(mapping) != PM_FILE_UNKNOWN) {
+        pm_error_set(error, PM_NOT_THIS_KIND,
+                     "not a %s file: it is a parameter or verifying key file of bellman", wanted);
     } else {
         /* The first bytes of what may be a witness in another format: four bytes of a raw array are
          * no secret worth keeping from its owner, but nothing more is shown. */
@@ -126,6 +136,45 @@ const struct pm_section *pm_container_find(const struct pm_container *container,
         }
     }
     return NULL;
+}
+
+/* "sections 6 (b1 points), 7 (b2 points) are missing" of those that a complete file has; "" when
+ * all are there. Returns text. */
+static const char *list_missing(const struct pm_container *container,
+                                const struct pm_container_format *format,
+                                char text[MISSING_TEXT_BYTES]) {
+    const char *before[] = {"sections ", ", "};
+    uint32_t n_missing = 0;
+    size_t n = 0;
+    for (uint32_t type = 1; type <= format->n_usual; ++type) {
+        n_missing += pm_container_find(container, type) == NULL;
+    }
+    text[0] = '\0';
+    for (uint32_t type = 1; type <= format->n_usual && n < MISSING_TEXT_BYTES; ++type) {
+        if (pm_container_find(container, type) == NULL) {
+            n += (size_t)snprintf(text + n, MISSING_TEXT_BYTES - n, "%s%u (%s)",
+                                  n_missing == 1 ? "section " : before[n > 0], type,
+                                  pm_container_section_name(format, type));
+        }
+    }
+    if (n_missing > 0 && n < MISSING_TEXT_BYTES) {
+        (void)snprintf(text + n, MISSING_TEXT_BYTES - n, " %s missing",
+                       n_missing == 1 ? "is" : "are");
+    }
+    return text;
+}
+
+/* A file that ends early lacks what would have followed: says so behind the error's sentence. */
+static pm_status append_missing(const struct pm_container *container,
+                                const struct pm_container_format *format, pm_status status,
+                                pm_error *error) {
+    char missing[MISSING_TEXT_BYTES];
+    if (error != NULL && status == PM_TRUNCATED &&
+        list_missing(container, format, missing)[0] != '\0') {
+        const size_t n = strlen(error->message);
+        (void)snprintf(error->message + n, sizeof error->message - n, "; %s", missing);
+    }
+    return status;
 }
 
 /* Reads one section's header and steps over its data. */
@@ -187,7 +236,10 @@ pm_status pm_container_open(const struct pm_mapping *mapping,
         return PM_SECTION;
     }
     for (uint32_t i = 0; i < n_sections; ++i) {
-        PM_TRY(read_section(container, format, &cursor, error));
+        const pm_status status = read_section(container, format, &cursor, error);
+        if (status != PM_OK) {
+            return append_missing(container, format, status, error);
+        }
     }
     if (pm_cursor_left(&cursor) > 0) {
         pm_cursor_fail(&cursor, 0, error, PM_LENGTH, "%llu bytes follow the last of %u sections",
@@ -204,7 +256,12 @@ pm_status pm_container_section(const struct pm_container *container,
     const struct pm_section *section = pm_container_find(container, type);
     const char *name = pm_container_section_name(format, type);
     if (section == NULL) {
-        pm_error_set(error, PM_SECTION, "section %u (%s) is missing", type, name);
+        char missing[MISSING_TEXT_BYTES];
+        if (type <= format->n_usual) {
+            pm_error_set(error, PM_SECTION, "%s", list_missing(container, format, missing));
+        } else {
+            pm_error_set(error, PM_SECTION, "section %u (%s) is missing", type, name);
+        }
         pm_error_at(error, container->mapping->name, PM_NO_OFFSET);
         return PM_SECTION;
     }

@@ -5,7 +5,8 @@
  *
  * The table of sections is read and checked once, by the same code for every format: each section
  * lies inside the file, none is doubled (of those known to the format or not), nothing follows the
- * last one. Order is free; types the format does not know are kept and accepted.
+ * last one. Order is free; types the format does not know are kept and accepted. An error about a
+ * missing section or the end of the file names every section that a complete file would have.
  */
 #ifndef PM_IO_CONTAINER_H
 #define PM_IO_CONTAINER_H
@@ -38,6 +39,7 @@ struct pm_container_format {
     uint32_t version_min, version_max;
     uint32_t n_section_names;
     const char *const *section_names; /* indexed by type; NULL where there is none */
+    uint32_t n_usual; /* a complete file has sections 1 to n_usual; not all may be needed */
 };
 
 extern const struct pm_container_format pm_format_zkey, pm_format_wtns, pm_format_r1cs,

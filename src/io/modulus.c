@@ -26,6 +26,15 @@ pm_curve_id pm_modulus_find_scalar(const uint8_t *bytes, uint32_t n_bytes) {
     return PM_CURVE_NONE;
 }
 
+pm_curve_id pm_modulus_find_base(const uint8_t *bytes, uint32_t n_bytes) {
+    for (size_t i = 0; i < sizeof curves / sizeof curves[0]; ++i) {
+        if (is_modulus_of(pm_field_fp(curves[i], PM_BODY_PORTABLE), bytes, n_bytes)) {
+            return curves[i];
+        }
+    }
+    return PM_CURVE_NONE;
+}
+
 pm_curve_id pm_modulus_find_pair(const uint8_t *q, uint32_t q_bytes, const uint8_t *r,
                                  uint32_t r_bytes) {
     const pm_curve_id curve = pm_modulus_find_scalar(r, r_bytes);

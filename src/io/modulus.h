@@ -26,6 +26,8 @@ uint32_t pm_modulus_scalar_two_adicity(pm_curve_id curve);
 
 /* PM_CURVE_NONE if n_bytes bytes are the scalar field's modulus of no curve. */
 pm_curve_id pm_modulus_find_scalar(const uint8_t *bytes, uint32_t n_bytes);
+/* The same for the base field's modulus. */
+pm_curve_id pm_modulus_find_base(const uint8_t *bytes, uint32_t n_bytes);
 /* The same for a pair of a base and a scalar modulus. */
 pm_curve_id pm_modulus_find_pair(const uint8_t *q, uint32_t q_bytes, const uint8_t *r,
                                  uint32_t r_bytes);

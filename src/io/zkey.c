@@ -10,20 +10,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum {
-    SECTION_PROTOCOL = 1,
-    SECTION_HEADER,
-    SECTION_IC,
-    SECTION_COEFFICIENTS,
-    SECTION_A,
-    SECTION_B1,
-    SECTION_B2,
-    SECTION_C,
-    SECTION_H
-};
-
-/* snarkjs's protocol numbers. */
-enum { PROTOCOL_GROTH16 = 1, PROTOCOL_PLONK = 2, PROTOCOL_FFLONK = 10 };
+/* snarkjs's numbers of protocols that are not ours. */
+enum { PROTOCOL_PLONK = 2, PROTOCOL_FFLONK = 10 };
 
 static const char *protocol_name(uint32_t protocol) {
     switch (protocol) {
@@ -39,13 +27,14 @@ static const char *protocol_name(uint32_t protocol) {
 static pm_status read_protocol(const struct pm_container *container, pm_error *error) {
     struct pm_cursor cursor;
     uint32_t protocol = 0;
-    PM_TRY(pm_container_section(container, &pm_format_zkey, SECTION_PROTOCOL, &cursor, error));
+    PM_TRY(
+        pm_container_section(container, &pm_format_zkey, PM_ZKEY_SECTION_PROTOCOL, &cursor, error));
     PM_TRY(pm_cursor_u32(&cursor, "the protocol", &protocol, error));
-    if (protocol != PROTOCOL_GROTH16) {
+    if (protocol != PM_ZKEY_PROTOCOL_GROTH16) {
         pm_cursor_fail(&cursor, sizeof protocol, error, PM_PROTOCOL,
                        "protocol is %s (%u), need groth16 (%d)", protocol_name(protocol), protocol,
-                       PROTOCOL_GROTH16);
-        pm_error_need_have(error, PROTOCOL_GROTH16, protocol);
+                       PM_ZKEY_PROTOCOL_GROTH16);
+        pm_error_need_have(error, PM_ZKEY_PROTOCOL_GROTH16, protocol);
         return PM_PROTOCOL;
     }
     return pm_cursor_finish(&cursor, error);
@@ -102,7 +91,8 @@ static pm_status read_sizes(struct pm_cursor *cursor, struct pm_key_parts *parts
 static pm_status read_header(const struct pm_container *container, struct pm_key_parts *parts,
                              pm_error *error) {
     struct pm_cursor cursor;
-    PM_TRY(pm_container_section(container, &pm_format_zkey, SECTION_HEADER, &cursor, error));
+    PM_TRY(
+        pm_container_section(container, &pm_format_zkey, PM_ZKEY_SECTION_HEADER, &cursor, error));
     PM_TRY(read_moduli(&cursor, parts, error));
     PM_TRY(read_sizes(&cursor, parts, error));
     const uint64_t g1_bytes = 2 * pm_curve_fp_bytes(parts->curve), g2_bytes = 2 * g1_bytes;
@@ -126,19 +116,18 @@ static pm_status read_queries(const struct pm_container *container, struct pm_ke
                               const pm_control *control, pm_error *error) {
     const uint64_t g1_bytes = 2 * pm_curve_fp_bytes(parts->curve), g2_bytes = 2 * g1_bytes;
     const uint64_t n_vars = parts->n_vars, n_ic = (uint64_t)parts->n_public + 1;
-    if (pm_container_find(container, SECTION_IC) != NULL) {
-        PM_TRY(read_points(container, SECTION_IC, n_ic, g1_bytes, &parts->ic, error));
+    if (pm_container_find(container, PM_ZKEY_SECTION_IC) != NULL) {
+        PM_TRY(read_points(container, PM_ZKEY_SECTION_IC, n_ic, g1_bytes, &parts->ic, error));
     } else {
         pm_control_log(control, PM_LOG_WARNING,
-                       "section 3 (ic) is missing: proofs made with this key cannot be verified "
-                       "with it");
+                       "section 3 (ic) is missing: proofs of this key cannot be verified with it");
     }
-    PM_TRY(read_points(container, SECTION_A, n_vars, g1_bytes, &parts->a, error));
-    PM_TRY(read_points(container, SECTION_B1, n_vars, g1_bytes, &parts->b1, error));
-    PM_TRY(read_points(container, SECTION_B2, n_vars, g2_bytes, &parts->b2, error));
-    PM_TRY(read_points(container, SECTION_C, n_vars - n_ic, g1_bytes, &parts->c, error));
-    return read_points(container, SECTION_H, UINT64_C(1) << parts->log_n, g1_bytes, &parts->h,
-                       error);
+    PM_TRY(read_points(container, PM_ZKEY_SECTION_A, n_vars, g1_bytes, &parts->a, error));
+    PM_TRY(read_points(container, PM_ZKEY_SECTION_B1, n_vars, g1_bytes, &parts->b1, error));
+    PM_TRY(read_points(container, PM_ZKEY_SECTION_B2, n_vars, g2_bytes, &parts->b2, error));
+    PM_TRY(read_points(container, PM_ZKEY_SECTION_C, n_vars - n_ic, g1_bytes, &parts->c, error));
+    return read_points(container, PM_ZKEY_SECTION_H, UINT64_C(1) << parts->log_n, g1_bytes,
+                       &parts->h, error);
 }
 
 /* One record of section 4: matrix, row, column, then the value times R^2. */
@@ -229,12 +218,12 @@ static pm_status read_coefficients(struct pm_zkey *zkey, struct pm_team *team,
     struct pm_key_parts *parts = &zkey->parts;
     struct pm_cursor cursor;
     uint32_t count = 0;
-    PM_TRY(pm_container_section(&zkey->container, &pm_format_zkey, SECTION_COEFFICIENTS, &cursor,
-                                error));
+    PM_TRY(pm_container_section(&zkey->container, &pm_format_zkey, PM_ZKEY_SECTION_COEFFICIENTS,
+                                &cursor, error));
     PM_TRY(pm_cursor_u32(&cursor, "the number of coefficients", &count, error));
-    PM_TRY(pm_container_exact(&zkey->container, &pm_format_zkey, SECTION_COEFFICIENTS, sizeof count,
-                              count, PM_ZKEY_COEFFICIENT_BYTES, &cursor, &parts->coefficients,
-                              error));
+    PM_TRY(pm_container_exact(&zkey->container, &pm_format_zkey, PM_ZKEY_SECTION_COEFFICIENTS,
+                              sizeof count, count, PM_ZKEY_COEFFICIENT_BYTES, &cursor,
+                              &parts->coefficients, error));
     parts->n_coefficients = count;
 
     atomic_bool is_sorted = true;

@@ -19,6 +19,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    PM_ZKEY_SECTION_PROTOCOL = 1,
+    PM_ZKEY_SECTION_HEADER,
+    PM_ZKEY_SECTION_IC,
+    PM_ZKEY_SECTION_COEFFICIENTS,
+    PM_ZKEY_SECTION_A,
+    PM_ZKEY_SECTION_B1,
+    PM_ZKEY_SECTION_B2,
+    PM_ZKEY_SECTION_C,
+    PM_ZKEY_SECTION_H,
+    PM_ZKEY_SECTION_CONTRIBUTIONS,
+    PM_ZKEY_SECTION_COUNT /* one more than the last type */
+};
+
+#define PM_ZKEY_PROTOCOL_GROTH16 1
+
 /* A record of section 4: u32 matrix (0: A, 1: B), u32 row, u32 column, and the value times R^2. */
 #define PM_ZKEY_COEFFICIENT_BYTES (12 + PM_FR_BYTES)
 
@@ -55,11 +71,12 @@ struct pm_zkey {
 pm_status pm_zkey_open(const struct pm_mapping *mapping, struct pm_team *team,
                        const pm_control *control, struct pm_zkey *zkey, pm_error *error);
 
-/* Every point: coordinates, curve, subgroup; infinity where none may be (the header's points and
- * h). Reports the fault at the lowest offset. curve is the table of zkey->parts.curve in the body
- * to compute with. Errors: NOT_CANONICAL, NOT_ON_CURVE, NOT_IN_SUBGROUP, POINT_AT_INFINITY,
- * CANCELLED, DEADLINE, FILE_CHANGED. */
+/* Every point: coordinates, curve, subgroup unless how stops before it; infinity where none may be
+ * (the header's points and h). Reports the fault at the lowest offset. curve is the table of
+ * zkey->parts.curve in the body to compute with. Errors: NOT_CANONICAL, NOT_ON_CURVE,
+ * NOT_IN_SUBGROUP, POINT_AT_INFINITY, CANCELLED, DEADLINE, FILE_CHANGED. */
 pm_status pm_zkey_check_points(const struct pm_zkey *zkey, const struct pm_curve *curve,
-                               struct pm_team *team, const pm_control *control, pm_error *error);
+                               enum pm_point_check how, struct pm_team *team,
+                               const pm_control *control, pm_error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "io/zkey_contributions.h"
 
-#define SECTION_CONTRIBUTIONS 10u
 #define CIRCUIT_HASH_BYTES 64u
 #define TRANSCRIPT_BYTES 64u
 
@@ -24,13 +23,13 @@ static pm_status skip_contribution(struct pm_cursor *cursor, uint64_t g1_bytes, 
 pm_status pm_zkey_read_contributions(struct pm_zkey *zkey, const pm_control *control,
                                      pm_error *error) {
     struct pm_cursor cursor;
-    if (pm_container_find(&zkey->container, SECTION_CONTRIBUTIONS) == NULL) {
+    if (pm_container_find(&zkey->container, PM_ZKEY_SECTION_CONTRIBUTIONS) == NULL) {
         pm_control_log(control, PM_LOG_WARNING,
                        "section 10 (contributions) is missing: setup may have ended early");
         return PM_OK;
     }
-    PM_TRY(pm_container_section(&zkey->container, &pm_format_zkey, SECTION_CONTRIBUTIONS, &cursor,
-                                error));
+    PM_TRY(pm_container_section(&zkey->container, &pm_format_zkey, PM_ZKEY_SECTION_CONTRIBUTIONS,
+                                &cursor, error));
     PM_TRY(pm_cursor_span(&cursor, "the circuit's hash", 1, CIRCUIT_HASH_BYTES, &zkey->circuit_hash,
                           error));
     PM_TRY(pm_cursor_u32(&cursor, "the number of contributions", &zkey->n_contributions, error));

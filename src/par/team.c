@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -27,6 +28,13 @@ struct job {
     struct job *newer;    /* towards the tail */
     pthread_cond_t freed; /* n_holders fell to 0 */
 };
+
+/*
+ * A member's stack. Tasks need less than 64 KiB of it; the thread-local variables of the host
+ * program, which glibc places on the same stack, are the larger unknown. Fixed, so that it does not
+ * depend on `ulimit -s`, and only what is touched becomes memory.
+ */
+#define STACK_BYTES ((size_t)1 << 20)
 
 struct pm_team {
     pthread_mutex_t mutex;
@@ -105,6 +113,22 @@ static void *member_main(void *argument) {
     return NULL;
 }
 
+static int start_member(struct pm_team *team, pthread_t *member) {
+    pthread_attr_t attributes;
+    int failed = pthread_attr_init(&attributes);
+    if (failed != 0) {
+        return failed;
+    }
+    failed = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (failed == 0) {
+        failed = pthread_create(member, &attributes, member_main, team);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    /* So many thread-local variables that they do not fit: what the system gives by default does.
+     */
+    return failed == EINVAL ? pthread_create(member, NULL, member_main, team) : failed;
+}
+
 /* Starts up to n members; returns 0 or the error number of the first that failed. Signals of the
  * process are for the host's threads, so members block all but those that a fault of their own
  * raises. */
@@ -120,7 +144,7 @@ static int start_members(struct pm_team *team, uint32_t n) {
         return failed;
     }
     while (failed == 0 && team->n_members < n) {
-        failed = pthread_create(&team->members[team->n_members], NULL, member_main, team);
+        failed = start_member(team, &team->members[team->n_members]);
         team->n_members += failed == 0;
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -4,6 +4,7 @@
 #include "curve/curve.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
+#include "support/params_builder.h"
 
 #include <proofmill/proofmill.h>
 
@@ -38,6 +39,8 @@ static void kinds_have_names(void **state) {
     assert_string_equal(pm_file_kind_name(PM_FILE_WTNS), "wtns");
     assert_string_equal(pm_file_kind_name(PM_FILE_R1CS), "r1cs");
     assert_string_equal(pm_file_kind_name(PM_FILE_PTAU), "ptau");
+    assert_string_equal(pm_file_kind_name(PM_FILE_PARAMS), "params");
+    assert_string_equal(pm_file_kind_name(PM_FILE_BELLMAN_VK), "bellman vk");
     assert_string_equal(pm_file_kind_name(PM_FILE_UNKNOWN), "unknown");
     assert_string_equal(pm_file_kind_name((pm_file_kind)99), "unknown");
 }
@@ -137,6 +140,40 @@ static void other_kinds_are_described(void **state) {
     pm_error error = PM_ERROR_INIT;
     file_expect(pm_file_check(context, file_in_tree(tree, "tau"), NULL, &error), PM_UNSUPPORTED,
                 &error, ".ptau", NULL, NULL);
+}
+
+static void bellman_files_are_described_and_checked(void **state) {
+    (void)state;
+    struct file_image params = file_params(2);
+    pm_error error = PM_ERROR_INIT;
+    const char *path = save("toy.vk", file_cut(&params, TOY_PARAMS_VK_BYTES));
+    pm_file_info info = describe(path, 0);
+    assert_int_equal(info.kind, PM_FILE_BELLMAN_VK);
+    assert_int_equal(info.n_public, TOY_PARAMS_N_IC - 1);
+    assert_int_equal(info.n_sections, 2);
+    assert_int_equal(info.n_h, 0);
+    file_expect(pm_file_check(context, path, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
+    path = save("toy.params", file_copy(&params));
+    info = describe(path, 0);
+    assert_int_equal(info.kind, PM_FILE_PARAMS);
+    assert_int_equal(info.log_n, TOY_PARAMS_LOG_N);
+    assert_int_equal(info.n_vars, TOY_PARAMS_N_IC + TOY_PARAMS_N_L);
+    assert_int_equal(info.n_b, TOY_PARAMS_N_B);
+    assert_int_equal(info.n_contributions, 2);
+    assert_int_equal(info.parameters_bytes, TOY_PARAMS_BYTES);
+    file_expect(pm_file_check(context, path, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
+    /* The same bytes are no verifying key: what a file is called is what it must be. */
+    path = save("long.vk", file_copy(&params));
+    file_expect(pm_file_check(context, path, NULL, &error), PM_LENGTH, &error, "too long", NULL,
+                NULL);
+    /* B6: delta is gamma. */
+    memcpy(params.bytes + 672, params.bytes + 384, 192);
+    assert_int_equal(describe(save("known.params", file_copy(&params)), 0).insecure, 1);
+    /* Whoever wants a .zkey learns what this is. */
+    pm_key *key = NULL;
+    file_expect(pm_key_open(context, file_in_tree(tree, "toy.params"), NULL, NULL, &key, &error),
+                PM_NOT_THIS_KIND, &error, "bellman", NULL, NULL);
+    file_free(&params);
 }
 
 /* An older caller's struct is shorter: nothing is written past it. */
@@ -326,6 +363,7 @@ int main(void) {
         cmocka_unit_test(zkey_is_described),
         cmocka_unit_test(B6_known_delta_is_reported),
         cmocka_unit_test(other_kinds_are_described),
+        cmocka_unit_test(bellman_files_are_described_and_checked),
         cmocka_unit_test(short_info_is_respected),
         cmocka_unit_test(unknown_files_are_refused),
         cmocka_unit_test(check_finds_what_opening_does_not),

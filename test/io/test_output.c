@@ -358,6 +358,9 @@ static void A17_output_must_not_be_an_input(void **state) {
     const char *const fine[] = {"-", in_tree("other"), in_tree("new"), "/dev/null",
                                 "-", "/dev/null"};
     file_expect(pm_output_distinct(inputs, 4, fine, 6, &error), PM_OK, &error, NULL, NULL, NULL);
+    assert_int_equal(mkdir(in_tree("below"), 0700), 0);
+    const char *const apart[] = {in_tree("new"), in_tree("below/new")};
+    assert_int_equal(pm_output_distinct(NULL, 0, apart, 2, &error), PM_OK);
     const char *const twins[][2] = {{"new", "here/new"}, {"other", "./other"}, {"hard", "soft"}};
     for (size_t i = 0; i < 3; ++i) {
         const char *const outputs[] = {in_tree(twins[i][0]), in_tree(twins[i][1])};

@@ -292,8 +292,8 @@ static void contributions_are_walked(void **state) {
 
 static pm_status check_image(const struct file_image *file, struct pm_zkey *zkey, pm_error *error) {
     file_expect(open_image(file, zkey, error), PM_OK, error, NULL, NULL, NULL);
-    return pm_zkey_check_points(zkey, pm_curve_get(zkey->parts.curve, PM_BODY_PORTABLE), team, NULL,
-                                error);
+    return pm_zkey_check_points(zkey, pm_curve_get(zkey->parts.curve, PM_BODY_PORTABLE),
+                                PM_POINT_CHECK_SUBGROUP, team, NULL, error);
 }
 
 static void points_are_checked(void **state) {
@@ -331,6 +331,27 @@ static void points_are_checked(void **state) {
         }
         file_free(&good);
     }
+}
+
+/* (0, 2) is on y^2 = x^3 + 4, and its order is 3: the shorter check lets it pass. */
+static void subgroup_is_checked_when_asked_for(void **state) {
+    (void)state;
+    const struct pm_curve *curve = pm_curve_get(PM_CURVE_BLS12_381, PM_BODY_PORTABLE);
+    const uint8_t canonical[96] = {[48] = 2};
+    uint8_t affine[96];
+    struct file_image file = file_zkey(PM_CURVE_BLS12_381);
+    struct pm_zkey zkey;
+    pm_error error = PM_ERROR_INIT;
+    assert_int_equal(
+        curve->g1->decode(affine, PM_POINT_CANONICAL_LE, canonical, PM_POINT_CHECK_CURVE),
+        PM_POINT_GOOD);
+    file_patch(&file, 8, 96, affine, sizeof affine);
+    file_expect(open_image(&file, &zkey, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_zkey_check_points(&zkey, curve, PM_POINT_CHECK_CURVE, team, NULL, &error), PM_OK,
+                &error, NULL, NULL, NULL);
+    file_expect(pm_zkey_check_points(&zkey, curve, PM_POINT_CHECK_SUBGROUP, team, NULL, &error),
+                PM_NOT_IN_SUBGROUP, &error, "section 8 (c points)", "point 1 of 2", NULL);
+    file_free(&file);
 }
 
 static void header_points_may_not_be_infinite(void **state) {
@@ -375,7 +396,7 @@ static void cancelling_is_obeyed(void **state) {
     const pm_control control = {.struct_bytes = sizeof control, .cancel = &cancel};
     file_expect(open_image(&file, &zkey, &error), PM_OK, &error, NULL, NULL, NULL);
     assert_int_equal(pm_zkey_check_points(&zkey, pm_curve_get(PM_CURVE_BN254, PM_BODY_PORTABLE),
-                                          team, &control, &error),
+                                          PM_POINT_CHECK_SUBGROUP, team, &control, &error),
                      PM_CANCELLED);
     assert_int_equal(pm_zkey_open(zkey.container.mapping, team, &control, &zkey, &error),
                      PM_CANCELLED);
@@ -412,8 +433,8 @@ static void open_known_key(const char *path, size_t i) {
     if (known_keys[i].n_vars != 0) {
         assert_int_equal(zkey.parts.n_vars, known_keys[i].n_vars);
         assert_int_equal(zkey.parts.log_n, known_keys[i].log_n);
-        status = pm_zkey_check_points(&zkey, pm_curve_get(zkey.parts.curve, PM_BODY_PORTABLE), team,
-                                      NULL, &error);
+        status = pm_zkey_check_points(&zkey, pm_curve_get(zkey.parts.curve, PM_BODY_PORTABLE),
+                                      PM_POINT_CHECK_SUBGROUP, team, NULL, &error);
         file_expect(status, PM_OK, &error, NULL, NULL, NULL);
     }
     if (known_keys[i].n_public != 0) {
@@ -465,6 +486,7 @@ int main(void) {
         cmocka_unit_test(unsorted_rows_are_noticed),
         cmocka_unit_test(contributions_are_walked),
         cmocka_unit_test(points_are_checked),
+        cmocka_unit_test(subgroup_is_checked_when_asked_for),
         cmocka_unit_test(header_points_may_not_be_infinite),
         cmocka_unit_test(lowest_bad_point_is_named),
         cmocka_unit_test(cancelling_is_obeyed),
