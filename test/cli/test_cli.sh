@@ -394,6 +394,33 @@ assert j["blake2b"] == hashlib.blake2b(open("circuit_final.zkey", "rb").read()).
 run 4 info missing
 run 3 info verification_key.json
 
+begin "info and check of bellman's parameters, B18"
+if [ -r "$fixtures/bellman/sapling-output.params" ]; then
+    cp "$fixtures/bellman/sapling-output.params" sapling.params && chmod u+w sapling.params
+    head -c 1444 sapling.params >sapling.vk
+    run 0 info sapling.params sapling.vk
+    prints "2^13"
+    prints "97"
+    run 0 info --json --digest sapling.params sapling.vk
+    json_is out 'j["files"][0]["kind"] == "params" and j["files"][0]["n_contributions"] == 97'
+    json_is out 'j["files"][0]["n_h"] == 8191 and j["files"][0]["parameters_bytes"] == 3540024'
+    json_is out 'j["files"][0]["parameters_json_digest"] == "657e3d38dbb5cb5e7dd2970e8b03d69b"'
+    json_is out 'j["files"][1]["kind"] == "bellman vk" and j["files"][1]["n_public"] == 5'
+    run 0 check sapling.vk
+    printf '\001' | dd of=sapling.vk bs=1 seek=700 conv=notrunc status=none
+    run 3 check sapling.vk
+    says "delta in g2"
+    head -c 2000000 sapling.params >cut.params
+    run 3 info cut.params
+    says "points of a, 461392 are left; missing behind it: b_g1, b_g2"
+    cp witness.wtns witness.params && run 0 info witness.params
+    head -c 5000 /dev/urandom >random.params
+    run 3 info random.params
+    says "begins with the bytes"
+else
+    echo "SKIP: no parameters of bellman: set PM_FIXTURES"
+fi
+
 # ----------------------------------------------------------------------------------------------
 # Options
 # ----------------------------------------------------------------------------------------------
