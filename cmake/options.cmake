@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 option(PM_BUILD_CLI "Build the command (needs jansson)" ON)
+option(PM_STATIC "Link the command statically: one file that needs nothing" OFF)
 option(PM_BUILD_TESTS "Build the tests (needs cmocka; GMP for the field oracles)" ON)
 option(PM_BUILD_BENCH "Build the benchmarks" ON)
 option(PM_BUILD_FUZZ "Build the fuzz targets (needs clang, see the preset fuzz)" OFF)
