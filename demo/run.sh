@@ -63,7 +63,8 @@ tamper() {
     printf '%s' "${text/\"$number\"/\"${number%?}$(((last + 1) % 10))\"}" >"$2"
 }
 
-# quietly COMMAND...: warnings stay in a file; they are all of the key's insecurity, told once below.
+# quietly COMMAND...: warnings stay in a file; they are all of the key's insecurity, which is told
+# once below.
 quietly() {
     "$@" 2>"$out/warnings.txt" || {
         cat "$out/warnings.txt" >&2
@@ -94,8 +95,8 @@ say "1. A proving key for this circuit, made here and now."
 timed quietly "$proofmill" setup --insecure-known-tau="$((RANDOM * RANDOM))" "$out/demo.r1cs" \
     "$out/demo.zkey"
 say "   $out/demo.zkey: $(size "$out/demo.zkey") bytes in $took_ms ms"
-say "   INSECURE, a development key: its secret numbers can be computed by anyone, and whoever knows"
-say "   them can forge proofs. Keys for real use come from a ceremony of many parties."
+say "   INSECURE, a development key: anyone can compute the secret numbers behind it, and whoever"
+say "   knows them can forge proofs. Keys for real use come from a ceremony of many parties."
 timed quietly "$proofmill" export vkey "$out/demo.zkey" "$out/vkey.json"
 say "   $out/vkey.json: the verifying key, $(size "$out/vkey.json") bytes, for everybody"
 say ""

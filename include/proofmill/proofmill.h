@@ -314,6 +314,35 @@ PM_API pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts);
 PM_API pm_status pm_key_check(pm_context *context, const pm_key *key, const pm_control *control,
                               pm_error *error);
 
+/* The rows of points in a proving key. */
+typedef enum pm_key_part {
+    PM_KEY_PART_ALPHA_G1 = 1,
+    PM_KEY_PART_BETA_G1 = 2,
+    PM_KEY_PART_BETA_G2 = 3,
+    PM_KEY_PART_GAMMA_G2 = 4,
+    PM_KEY_PART_DELTA_G1 = 5,
+    PM_KEY_PART_DELTA_G2 = 6,
+    PM_KEY_PART_IC = 7, /* n_public + 1, or none */
+    PM_KEY_PART_A = 8,  /* n_vars, as B1 and B2 */
+    PM_KEY_PART_B1 = 9,
+    PM_KEY_PART_B2 = 10,
+    PM_KEY_PART_C = 11, /* n_vars - n_public - 1: of the private signals */
+    PM_KEY_PART_H = 12  /* 2^log_n */
+} pm_key_part;
+
+/* How many points the part has; 0 for a part that is unknown or missing. */
+PM_API uint64_t pm_key_part_count(const pm_key *key, pm_key_part part);
+/* Copies points first .. first + n - 1 of a part to out as PM_POINT_CANONICAL_LE: n times two
+ * (parts *_G2 and B2: four) base field elements. control is looked at once a call. The curve is not
+ * checked. After a failure out holds some of them. Errors: INVALID_ARGUMENT (no such points),
+ * NOT_CANONICAL, FILE_CHANGED, CANCELLED, DEADLINE. */
+PM_API pm_status pm_key_points(const pm_key *key, pm_key_part part, uint64_t first, uint64_t n,
+                               const pm_control *control, void *out, pm_error *error);
+/* Likewise the non-zeros of A and B, in the order of the file: n of pm_key_facts.n_coefficients. */
+PM_API pm_status pm_key_coefficients(const pm_key *key, uint64_t first, uint64_t n,
+                                     const pm_control *control, pm_coefficient *out,
+                                     pm_error *error);
+
 /* ---------------------------------------------------------------------------------------------
  * Witnesses
  * ------------------------------------------------------------------------------------------- */
@@ -601,6 +630,19 @@ typedef struct pm_output {
  * renamed one after another once all of them are complete. Errors: IO, INVALID_ARGUMENT (two
  * outputs with one name). */
 PM_API pm_status pm_files_write(const pm_output *outputs, size_t n_outputs, pm_error *error);
+/*
+ * A file too large to be held: appended to piece by piece, and published once it is complete. Until
+ * then it has no name, or where the file system cannot do that a temporary one beside path; what
+ * was at path stays when something fails. "-", devices and FIFOs are written straight. One thread
+ * at a time. destroy without publish leaves nothing behind. After publish, whatever it returns,
+ * only destroy is left to call. Errors: IO, NO_MEMORY, NO_RANDOM, INVALID_ARGUMENT.
+ */
+typedef struct pm_file_writer pm_file_writer;
+PM_API pm_status pm_file_writer_create(const char *path, pm_file_writer **writer, pm_error *error);
+PM_API pm_status pm_file_writer_append(pm_file_writer *writer, const void *bytes, size_t n_bytes,
+                                       pm_error *error);
+PM_API pm_status pm_file_writer_publish(pm_file_writer *writer, pm_error *error);
+PM_API void pm_file_writer_destroy(pm_file_writer *writer);
 /* SAME_FILE when any output path names an input (through links too) or another output. "-" is
  * ignored. Call it before reading. */
 PM_API pm_status pm_files_distinct(const char *const *inputs, size_t n_inputs,

@@ -29,6 +29,8 @@ enum pm_cli_role {
     PM_ROLE_VKEY,
     PM_ROLE_R1CS,
     PM_ROLE_PTAU,
+    PM_ROLE_SOLIDITY,
+    PM_ROLE_KEY_JSON,
     PM_ROLE_FILE,
     PM_ROLE_COUNT
 };
@@ -140,7 +142,9 @@ pm_status pm_cmd_info(struct pm_cli *cli);
 pm_status pm_cmd_check_file(struct pm_cli *cli);
 pm_status pm_cmd_check(struct pm_cli *cli);
 pm_status pm_cmd_export_vkey(struct pm_cli *cli);
+pm_status pm_cmd_export_solidity(struct pm_cli *cli);
 pm_status pm_cmd_export_calldata(struct pm_cli *cli);
+pm_status pm_cmd_export_json(struct pm_cli *cli);
 pm_status pm_cmd_help(struct pm_cli *cli);
 pm_status pm_cmd_version(struct pm_cli *cli);
 

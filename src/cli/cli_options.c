@@ -16,6 +16,8 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"vk", 0, PM_GROUP_FILES, PM_ROLE_VKEY, "FILE", NULL},
     {"r1cs", 0, PM_GROUP_FILES, PM_ROLE_R1CS, "FILE", "the constraint system"},
     {"ptau", 0, PM_GROUP_FILES, PM_ROLE_PTAU, "FILE", "the powers of tau"},
+    {"solidity", 0, PM_GROUP_FILES, PM_ROLE_SOLIDITY, "FILE", "the contract"},
+    {"key-json", 0, PM_GROUP_FILES, PM_ROLE_KEY_JSON, "FILE", "the proving key as JSON"},
     {"threads", 't', PM_GROUP_COMPUTE, -1, "N",
      "threads (default: all that affinity and cgroup allow)"},
     {"arithmetic", 0, PM_GROUP_COMPUTE, -1, "best|portable|adx",

@@ -22,6 +22,13 @@
 #define SLOT_NEW_ZKEY                                                                              \
     { PM_ROLE_ZKEY, "ZKEY", "circuit_0000.zkey" }
 
+#define SLOT_ZKEY_OR_VKEY                                                                          \
+    { PM_ROLE_ZKEY, "ZKEY|VKEY", "circuit_final.zkey" }
+#define SLOT_SOLIDITY                                                                              \
+    { PM_ROLE_SOLIDITY, "SOL", "verifier.sol" }
+#define SLOT_KEY_JSON                                                                              \
+    { PM_ROLE_KEY_JSON, "JSON", "circuit_final.zkey.json" }
+
 const struct pm_cli_verb pm_cli_verb_table[] = {
     {"prove",
      "prove that a witness satisfies a proving key's circuit",
@@ -97,6 +104,16 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      false,
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY,
      pm_cmd_export_vkey},
+    {"export solidity",
+     "write a Solidity contract that verifies proofs",
+     "Takes the verifying key from a proving key or from a VKEY file. The contract's "
+     "verifyProof()\n"
+     "takes what `proofmill export calldata` prints. BN254 only.\n",
+     {SLOT_ZKEY_OR_VKEY, SLOT_SOLIDITY},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY,
+     pm_cmd_export_solidity},
     {"export calldata",
      "print the arguments for a Solidity verifier's call",
      "G2 coordinates are printed as [c1, c0], as the precompiled contracts want them. BN254 only.\n"
@@ -106,6 +123,15 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      false,
      PM_GROUP_ALL | PM_GROUP_FILES,
      pm_cmd_export_calldata},
+    {"export json",
+     "write a whole proving key as JSON",
+     "Writes the bytes that snarkjs writes: every point and coefficient, in some 2 to 3 times the\n"
+     "size of the key.\n",
+     {SLOT_ZKEY, SLOT_KEY_JSON},
+     2,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY,
+     pm_cmd_export_json},
     {"help",
      "print help, also on a verb",
      "",
@@ -149,6 +175,13 @@ static const struct {
     {"export verificationkey", "export vkey"},
     {"zkey export verificationkey", "export vkey"},
     {"zkev", "export vkey"},
+    {"export solidity", "export solidity"},
+    {"export solidityverifier", "export solidity"},
+    {"zkey export solidityverifier", "export solidity"},
+    {"zkesv", "export solidity"},
+    {"export json", "export json"},
+    {"zkey export json", "export json"},
+    {"zkej", "export json"},
     {"export calldata", "export calldata"},
     {"export soliditycalldata", "export calldata"},
     {"zkey export soliditycalldata", "export calldata"},

@@ -66,9 +66,10 @@ static void print_overview(void) {
     }
     (void)printf("\n`proofmill help VERB` lists a verb's options. snarkjs's spellings work too:\n"
                  "groth16 prove, g16p, groth16 verify, g16v, groth16 setup, g16s, zkey new, zkn,\n"
-                 "zkey export verificationkey, zkev,\n"
-                 "zkey export soliditycalldata, zkesc, wtns check, wchk, r1cs info, ri. Called as\n"
-                 "prover or verifier it takes rapidsnark's arguments.\n\nExit codes:\n");
+                 "zkey export verificationkey, zkev, zkey export solidityverifier, zkesv,\n"
+                 "zkey export soliditycalldata, zkesc, zkey export json, zkej, wtns check, wchk,\n"
+                 "r1cs info, ri. Called as prover or verifier it takes rapidsnark's arguments.\n"
+                 "\nExit codes:\n");
     int code;
     const char *sentence;
     for (size_t i = 0; pm_cli_exit_code(i, &code, &sentence); i++) {
@@ -94,6 +95,10 @@ pm_status pm_cmd_help(struct pm_cli *cli) {
         about = verb_of_words(cli);
         if (about == NULL && strcmp(cli->words[0], "export") == 0) {
             print_verb(pm_cli_verb_named("export vkey"));
+            (void)printf("\n");
+            print_verb(pm_cli_verb_named("export solidity"));
+            (void)printf("\n");
+            print_verb(pm_cli_verb_named("export json"));
             (void)printf("\n");
             about = pm_cli_verb_named("export calldata");
         }

@@ -64,6 +64,7 @@ static pm_status hash_points(struct hasher *hasher, const struct pm_group *group
         PM_TRY(pm_control_check(hasher->sums->work->control, error));
         pm_team_for(hasher->sums->team, m, 256, to_bytes, &chunk);
         pm_blake2b_update(&hasher->state, hasher->bytes, m * group->affine_bytes);
+        pm_work_advance(hasher->sums->work, 0);
     }
     return PM_OK;
 }

@@ -9,7 +9,6 @@
 struct writer {
     const struct pm_row_chunks *rows;
     const struct pm_field *fr;
-    const pm_control *control;
     uint8_t *records;
     uint8_t one[PM_FR_BYTES], minus_one[PM_FR_BYTES]; /* canonical */
     uint64_t one_r2[PM_FR_LIMBS_MAX], minus_one_r2[PM_FR_LIMBS_MAX];
@@ -48,9 +47,6 @@ static void write_chunk(void *argument, size_t chunk) {
     const struct pm_row_chunks *rows = writer->rows;
     const uint8_t *next = rows->chunks[chunk].at;
     uint8_t *at = writer->records + rows->chunks[chunk].n_records * PM_ZKEY_COEFFICIENT_BYTES;
-    if (pm_control_stopped(writer->control)) {
-        return;
-    }
     for (uint64_t row = pm_row_chunk_begin(chunk); row < pm_row_chunk_end(rows, chunk); ++row) {
         struct pm_r1cs_row terms;
         next = pm_r1cs_row_read(next, &terms);
@@ -64,17 +60,15 @@ static void write_chunk(void *argument, size_t chunk) {
 }
 
 pm_status pm_coefficients_write(const struct pm_row_chunks *rows, const struct pm_field *fr,
-                                struct pm_team *team, const pm_control *control, uint8_t *records,
+                                struct pm_team *team, struct pm_work *work, uint8_t *records,
                                 pm_error *error) {
-    struct writer writer = {
-        .rows = rows, .fr = fr, .control = control, .records = records, .one = {1}};
+    struct writer writer = {.rows = rows, .fr = fr, .records = records, .one = {1}};
     uint64_t minus_one[PM_FR_LIMBS_MAX];
     fr->neg(minus_one, fr->one);
     fr->from_mont(writer.minus_one, minus_one, 1);
     fr->to_mont(writer.one_r2, fr->one, 1);
     fr->to_mont(writer.minus_one_r2, minus_one, 1);
-    pm_team_run(team, rows->n_chunks, write_chunk, &writer);
-    PM_TRY(pm_control_check(control, error));
+    PM_TRY(pm_work_run(work, team, rows->n_chunks, write_chunk, &writer, error));
     uint8_t *at = records + rows->n_records * PM_ZKEY_COEFFICIENT_BYTES;
     for (uint64_t s = 0; s < pm_r1cs_n_bound_rows(rows->r1cs); ++s) {
         at = put_record(at, 0, rows->r1cs->n_constraints + s, (uint32_t)s, writer.one_r2);

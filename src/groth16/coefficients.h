@@ -11,6 +11,7 @@
 
 #include "ff/field.h"
 #include "groth16/r1cs_rows.h"
+#include "groth16/work.h"
 #include "par/team.h"
 
 #include <stdint.h>
@@ -19,7 +20,7 @@
 uint64_t pm_coefficients_count(const struct pm_row_chunks *rows);
 /* Writes them all to `records`, of any alignment. Errors: CANCELLED, DEADLINE. */
 pm_status pm_coefficients_write(const struct pm_row_chunks *rows, const struct pm_field *fr,
-                                struct pm_team *team, const pm_control *control, uint8_t *records,
+                                struct pm_team *team, struct pm_work *work, uint8_t *records,
                                 pm_error *error);
 
 #endif

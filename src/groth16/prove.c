@@ -58,7 +58,7 @@ static pm_status step_matrix_products(struct pm_groth16_job *job, void **a, void
     PM_TRY(vector_alloc(job, "b", b, error));
     PM_TRY(job->kernels->poly->multiply_matrices(
         *a, *b, key->log_n, key->coefficients, key->n_coefficients, key->coefficients_sorted,
-        job->witness, job->kernels->team, job->control, error));
+        job->witness, key->n_vars, job->kernels->team, job->control, error));
     step_end(job, "matrix products", begin_ns);
     return PM_OK;
 }

@@ -11,6 +11,7 @@
 #include "groth16/development.h"
 #include "groth16/lagrange.h"
 #include "groth16/qap.h"
+#include "groth16/work.h"
 #include "io/output_map.h"
 #include "io/params.h"
 #include "io/zkey_layout.h"
@@ -285,8 +286,11 @@ static pm_status write_zkey(struct setup *setup, const struct pm_zkey_layout *la
                                                  .delta_g2 = points.g2[2]};
     pm_zkey_layout_write_headers(layout, &header, image);
     write_marks(setup, layout, mark);
-    PM_TRY(pm_coefficients_write(&setup->rows, field_of(setup), setup->kernels->team,
-                                 setup->control, image + layout->records_offset, error));
+    struct pm_work work = {.control = setup->control,
+                           .phase = "coefficients",
+                           .total = pm_coefficients_count(&setup->rows)};
+    PM_TRY(pm_coefficients_write(&setup->rows, field_of(setup), setup->kernels->team, &work,
+                                 image + layout->records_offset, error));
     const struct source a = {.fill = fill_column, .matrix = PM_QAP_A};
     const struct source b = {.fill = fill_column, .matrix = PM_QAP_B};
     const struct source h = {.fill = fill_odd_lagrange};

@@ -100,28 +100,27 @@ static const uint8_t *basis(const uint8_t *section, uint32_t log_size, uint64_t 
 }
 
 /* h[i] is L_(2i+1) of twice the domain. */
-static void copy_h(void *argument, size_t begin, size_t end) {
+static void copy_h(void *argument, size_t task) {
     const struct setup *setup = argument;
-    const uint64_t point_bytes = setup->curve->g1->affine_bytes;
+    const uint64_t point_bytes = setup->curve->g1->affine_bytes, n = UINT64_C(1) << setup->log_n;
     const uint8_t *from = basis(setup->ptau->lagrange_tau_g1, setup->log_n + 1, point_bytes);
     uint8_t *to = setup->image + setup->layout.offset[PM_ZKEY_SECTION_H];
-    if (pm_control_stopped(setup->control)) {
-        return;
-    }
-    for (size_t i = begin; i < end; ++i) {
+    const uint64_t begin = task * H_POINTS_PER_TASK, end = begin + H_POINTS_PER_TASK;
+    for (uint64_t i = begin; i < (end < n ? end : n); ++i) {
         memcpy(to + i * point_bytes, from + (2 * i + 1) * point_bytes, point_bytes);
     }
 }
 
 static pm_status write_h(struct setup *setup, pm_error *error) {
+    const uint64_t n = UINT64_C(1) << setup->log_n;
     setup->work.phase = "h points";
-    pm_team_for(setup->team, (size_t)1 << setup->log_n, H_POINTS_PER_TASK, copy_h, setup);
-    return pm_control_check(setup->control, error);
+    return pm_work_run(&setup->work, setup->team, (n + H_POINTS_PER_TASK - 1) / H_POINTS_PER_TASK,
+                       copy_h, setup, error);
 }
 
 static pm_status write_coefficients(struct setup *setup, pm_error *error) {
     setup->work.phase = "coefficients";
-    return pm_coefficients_write(&setup->rows, setup->curve->fr, setup->team, setup->control,
+    return pm_coefficients_write(&setup->rows, setup->curve->fr, setup->team, &setup->work,
                                  setup->image + setup->layout.records_offset, error);
 }
 
@@ -141,8 +140,8 @@ static pm_status sum_section(struct setup *setup, uint32_t type, const struct pm
 
 static pm_status make_index(struct setup *setup, const struct pm_term_choice *choice,
                             struct pm_term_index *index, pm_error *error) {
-    return pm_term_index_make(&setup->rows, choice, setup->team, setup->ledger, setup->control,
-                              index, error);
+    return pm_term_index_make(&setup->rows, choice, setup->team, setup->ledger, &setup->work, index,
+                              error);
 }
 
 /* beta A + alpha B + C: the public columns are ic, the others c. */

@@ -12,7 +12,7 @@
 struct pass {
     const struct pm_row_chunks *rows;
     const struct pm_term_choice *choice;
-    const pm_control *control;
+    struct pm_work *work;
     /* First the number of terms of column c, then the place of its next one, at c + 1: when all
      * are placed, that is where column c + 1 begins. */
     uint64_t *next;
@@ -38,9 +38,6 @@ static void visit(const struct pass *pass, uint32_t wire, uint64_t row, int sour
 static void visit_chunk(void *argument, size_t chunk) {
     const struct pass *pass = argument;
     const uint8_t *next = pass->rows->chunks[chunk].at;
-    if (pm_control_stopped(pass->control)) {
-        return;
-    }
     for (uint64_t row = pm_row_chunk_begin(chunk); row < pm_row_chunk_end(pass->rows, chunk);
          ++row) {
         struct pm_r1cs_row terms;
@@ -58,8 +55,7 @@ static void visit_chunk(void *argument, size_t chunk) {
 
 static pm_status visit_all(const struct pass *pass, struct pm_team *team, pm_error *error) {
     const struct pm_r1cs *r1cs = pass->rows->r1cs;
-    pm_team_run(team, pass->rows->n_chunks, visit_chunk, (void *)pass);
-    PM_TRY(pm_control_check(pass->control, error));
+    PM_TRY(pm_work_run(pass->work, team, pass->rows->n_chunks, visit_chunk, (void *)pass, error));
     if (pass->choice->bound != PM_TERM_UNUSED) {
         for (uint64_t s = 0; s < pm_r1cs_n_bound_rows(r1cs); ++s) {
             visit(pass, (uint32_t)s, r1cs->n_constraints + s, pass->choice->bound, NULL);
@@ -88,7 +84,7 @@ static uint64_t count_terms(const struct pm_row_chunks *rows, const struct pm_te
 
 static pm_status fill(struct pm_term_index *index, const struct pm_row_chunks *rows,
                       const struct pm_term_choice *choice, struct pm_team *team,
-                      struct pm_ledger *ledger, const pm_control *control, pm_error *error) {
+                      struct pm_ledger *ledger, struct pm_work *work, pm_error *error) {
     void *starts = NULL, *terms = NULL;
     PM_TRY(pm_memory_alloc_array(ledger, "columns of the constraint matrices", index->n_columns + 1,
                                  sizeof(uint64_t), PM_MEMORY_PLAIN, &starts, error));
@@ -96,7 +92,7 @@ static pm_status fill(struct pm_term_index *index, const struct pm_row_chunks *r
     PM_TRY(pm_memory_alloc_array(ledger, "terms of the constraint matrices", index->n_terms,
                                  sizeof(struct pm_sparse_term), PM_MEMORY_PLAIN, &terms, error));
     index->terms = terms;
-    struct pass pass = {.rows = rows, .choice = choice, .control = control, .next = index->starts};
+    struct pass pass = {.rows = rows, .choice = choice, .work = work, .next = index->starts};
     PM_TRY(visit_all(&pass, team, error));
     sum_counts(index->starts, index->n_columns);
     pass.terms = index->terms;
@@ -104,15 +100,14 @@ static pm_status fill(struct pm_term_index *index, const struct pm_row_chunks *r
 }
 
 pm_status pm_term_index_make(const struct pm_row_chunks *rows, const struct pm_term_choice *choice,
-                             struct pm_team *team, struct pm_ledger *ledger,
-                             const pm_control *control, struct pm_term_index *index,
-                             pm_error *error) {
+                             struct pm_team *team, struct pm_ledger *ledger, struct pm_work *work,
+                             struct pm_term_index *index, pm_error *error) {
     *index = (struct pm_term_index){.n_columns = rows->r1cs->n_wires,
                                     .n_terms = count_terms(rows, choice)};
     PM_FAIL_IF(rows->r1cs->rows_bytes > ROWS_BYTES_MAX, error, PM_UNSUPPORTED,
                "%llu bytes of constraints are more than can be indexed",
                (unsigned long long)rows->r1cs->rows_bytes);
-    const pm_status status = fill(index, rows, choice, team, ledger, control, error);
+    const pm_status status = fill(index, rows, choice, team, ledger, work, error);
     if (status != PM_OK) {
         pm_term_index_destroy(index);
     }

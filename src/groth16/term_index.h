@@ -9,6 +9,7 @@
 #define PM_GROTH16_TERM_INDEX_H
 
 #include "groth16/r1cs_rows.h"
+#include "groth16/work.h"
 #include "msm/sparse_sum.h"
 #include "par/team.h"
 
@@ -32,9 +33,8 @@ struct pm_term_index {
 
 /* Errors: NO_MEMORY, UNSUPPORTED (constraints of 2^48 bytes and more), CANCELLED, DEADLINE. */
 pm_status pm_term_index_make(const struct pm_row_chunks *rows, const struct pm_term_choice *choice,
-                             struct pm_team *team, struct pm_ledger *ledger,
-                             const pm_control *control, struct pm_term_index *index,
-                             pm_error *error);
+                             struct pm_team *team, struct pm_ledger *ledger, struct pm_work *work,
+                             struct pm_term_index *index, pm_error *error);
 void pm_term_index_destroy(struct pm_term_index *index);
 
 #endif

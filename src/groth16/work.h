@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/control.h"
 #include "base/limits.h"
+#include "par/team.h"
 
 #include <stdint.h>
 
@@ -31,5 +32,11 @@ static inline void pm_work_advance(struct pm_work *work, uint64_t units) {
                             work->done < work->total ? work->done : work->total, work->total);
     }
 }
+
+/* Runs task(argument, i) for i < n_tasks on the team, a batch at a time, and reports between the
+ * batches; the work counted does not grow. A task looks at the control itself if it takes long.
+ * Errors: CANCELLED, DEADLINE. */
+pm_status pm_work_run(struct pm_work *work, struct pm_team *team, uint64_t n_tasks, pm_task *task,
+                      void *argument, pm_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * json/json.h - snarkjs's JSON files, in and out.
+ * json/json.h - snarkjs's JSON files, in and out, and what Solidity needs of them.
  *
  * Reading is strict, because what is read decides whether a proof counts: one text has one meaning.
  * A field element is a string holding the canonical decimal of a value below the modulus; a number,
@@ -78,5 +78,19 @@ pm_status pm_json_vk_write(const pm_vk *vk, struct pm_json_text *text, pm_error 
  * precompiled contracts it is for: UNSUPPORTED for any other curve. */
 pm_status pm_json_calldata_write(const pm_proof *proof, const uint8_t *publics, size_t n_publics,
                                  struct pm_json_text *text, pm_error *error);
+
+/* A Solidity contract that verifies proofs under vk: Groth16Verifier, whose verifyProof() takes
+ * that calldata (doc/solidity.md). Without public signals verifyProof() has three arguments, for
+ * Solidity has no empty array. BN254 only: UNSUPPORTED for any other curve. Errors also:
+ * NO_MEMORY. */
+pm_status pm_json_solidity_write(const pm_vk *vk, struct pm_json_text *text, pm_error *error);
+
+/*
+ * Appends a whole proving key to writer, with the bytes of `snarkjs zkey export json`, holding no
+ * more than some 4,000 points at a time. control: progress, cancel, deadline; may be NULL. Errors:
+ * those of pm_key_points(), SECTION (the key has no IC), IO, NO_MEMORY.
+ */
+pm_status pm_json_key_write(const pm_key *key, const pm_control *control, pm_file_writer *writer,
+                            pm_error *error);
 
 #endif

@@ -165,17 +165,11 @@ pm_status pm_json_public_write(const uint8_t *values, size_t n_values, struct pm
  * Calldata
  * ------------------------------------------------------------------------------------------- */
 
-/* before, then the value as quoted big-endian hexadecimal. */
+/* before, then the value in quotes. */
 static void put_word(struct pm_json_writer *writer, const char *before, const uint8_t *value) {
-    static const char digits[] = "0123456789abcdef";
-    char hex[2 * 32];
-    for (size_t i = 0; i < 32; i++) {
-        hex[2 * i] = digits[value[31 - i] >> 4];
-        hex[2 * i + 1] = digits[value[31 - i] & 15];
-    }
     pm_json_puts(writer, before);
-    pm_json_puts(writer, "\"0x");
-    pm_json_put(writer, hex, sizeof hex);
+    pm_json_puts(writer, "\"");
+    pm_json_hex(writer, value);
     pm_json_puts(writer, "\"");
 }
 

@@ -63,6 +63,16 @@ void pm_json_puts(struct pm_json_writer *writer, const char *string) {
     pm_json_put(writer, string, strlen(string));
 }
 
+void pm_json_hex(struct pm_json_writer *writer, const uint8_t *value) {
+    static const char digits[] = "0123456789abcdef";
+    char hex[2 + 2 * 32] = "0x";
+    for (size_t i = 0; i < 32; i++) {
+        hex[2 + 2 * i] = digits[value[31 - i] >> 4];
+        hex[3 + 2 * i] = digits[value[31 - i] & 15];
+    }
+    pm_json_put(writer, hex, sizeof hex);
+}
+
 static void put_line(struct pm_json_writer *writer) {
     pm_json_put(writer, "\n", 1);
     for (size_t i = 0; i < writer->depth; i++) {
@@ -106,6 +116,11 @@ void pm_json_string(struct pm_json_writer *writer, const char *key, const char *
     pm_json_put(writer, "\"", 1);
     pm_json_puts(writer, string);
     pm_json_put(writer, "\"", 1);
+}
+
+void pm_json_null(struct pm_json_writer *writer) {
+    begin_value(writer, NULL);
+    pm_json_put(writer, "null", 4);
 }
 
 void pm_json_integer(struct pm_json_writer *writer, const char *key, uint64_t value) {

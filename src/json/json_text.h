@@ -30,12 +30,15 @@ void *pm_json_allocate(size_t n, size_t element_bytes);
 /* Appends as it is. */
 void pm_json_put(struct pm_json_writer *writer, const char *characters, size_t n);
 void pm_json_puts(struct pm_json_writer *writer, const char *string);
+/* 32 little-endian bytes as 0x and 64 hexadecimal digits. */
+void pm_json_hex(struct pm_json_writer *writer, const uint8_t *value);
 
 /* key is NULL inside an array and at the top. bracket is '[', '{', ']' or '}'. */
 void pm_json_open(struct pm_json_writer *writer, const char *key, char bracket);
 void pm_json_close(struct pm_json_writer *writer, char bracket);
 /* string holds nothing that needs an escape. */
 void pm_json_string(struct pm_json_writer *writer, const char *key, const char *string);
+void pm_json_null(struct pm_json_writer *writer);
 void pm_json_integer(struct pm_json_writer *writer, const char *key, uint64_t value);
 /* A field element of n_bytes (32 or 48) as decimal string; n of them as an array. */
 void pm_json_element(struct pm_json_writer *writer, const uint8_t *bytes, size_t n_bytes);

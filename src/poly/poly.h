@@ -71,11 +71,13 @@ struct pm_poly {
                              struct pm_team *team);
 
     /* a[row] += value * witness[signal] for matrix 0, b[row] for matrix 1, over n records. a and b
-     * hold 2^log_n Montgomery scalars, zeroed by the caller; witness is canonical, any alignment.
-     * Indices have been checked. sorted: rows never decrease from record to record, so that threads
-     * can split the records; otherwise every thread reads all of them. */
+     * hold 2^log_n Montgomery scalars, zeroed by the caller; witness has n_signals canonical values
+     * at any alignment. Indices have been checked, but the records may stand in a mapped file that
+     * somebody overwrites: those out of range are left out. sorted: rows never decrease from record
+     * to record, so that threads can split the records; otherwise every thread reads all of them.
+     */
     pm_status (*multiply_matrices)(void *a, void *b, uint32_t log_n, const void *records,
-                                   uint64_t n, int sorted, const void *witness,
+                                   uint64_t n, int sorted, const void *witness, uint64_t n_signals,
                                    struct pm_team *team, const pm_control *control,
                                    pm_error *error);
 

@@ -132,10 +132,16 @@ static void poly_quotient_scalars(void *r, const void *a, const void *b, const v
 
 static pm_status poly_multiply_matrices(void *a, void *b, uint32_t log_n, const void *records,
                                         uint64_t n, int sorted, const void *witness,
-                                        struct pm_team *team, const pm_control *control,
-                                        pm_error *error) {
-    struct matrix_product product = {
-        .a = a, .b = b, .records = records, .witness = witness, .n = n, .control = control};
+                                        uint64_t n_signals, struct pm_team *team,
+                                        const pm_control *control, pm_error *error) {
+    struct matrix_product product = {.a = a,
+                                     .b = b,
+                                     .records = records,
+                                     .witness = witness,
+                                     .n = n,
+                                     .n_rows = UINT64_C(1) << log_n,
+                                     .n_signals = n_signals,
+                                     .control = control};
     if (sorted) {
         pm_team_for(team, n, POLY_GRAIN, matrix_sorted_task, &product);
     } else {

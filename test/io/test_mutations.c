@@ -114,9 +114,8 @@ static pm_status try_vk(const struct pm_mapping *mapping, pm_error *error) {
     PM_TRY(pm_params_open(mapping, PM_PARAMS_VK_FIRST, &params, error));
     uint8_t *affine = malloc(params.layout.vk_bytes);
     assert_non_null(affine);
-    const pm_status status =
-        pm_params_decode_vk(&params, pm_curve_get(PM_CURVE_BLS12_381, PM_BODY_PORTABLE), NULL, NULL,
-                            affine, error);
+    const pm_status status = pm_params_decode_vk(
+        &params, pm_curve_get(PM_CURVE_BLS12_381, PM_BODY_PORTABLE), NULL, NULL, affine, error);
     free(affine);
     return status;
 }
@@ -211,10 +210,8 @@ static int seed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mutated_keys),
-        cmocka_unit_test(mutated_witnesses),
-        cmocka_unit_test(mutated_systems),
-        cmocka_unit_test(mutated_verifying_keys),
+        cmocka_unit_test(mutated_keys),       cmocka_unit_test(mutated_witnesses),
+        cmocka_unit_test(mutated_systems),    cmocka_unit_test(mutated_verifying_keys),
         cmocka_unit_test(mutated_parameters),
     };
     return cmocka_run_group_tests(tests, seed, NULL);

@@ -442,6 +442,7 @@ struct matrices {
     unsigned char *memory, *records; /* records begin one byte into memory: no alignment */
     uint64_t n;
     unsigned char *witness_memory, *witness;
+    uint64_t n_signals;
     uint64_t *expected_a, *expected_b;
     uint32_t log_n;
 };
@@ -459,7 +460,7 @@ static void put_record(unsigned char *record, uint32_t matrix, uint32_t row, uin
 static struct matrices make_matrices(const struct pm_field *fr, uint32_t log_n, uint64_t n,
                                      bool sorted, bool one_row) {
     enum { N_SIGNALS = 50 };
-    struct matrices m = {.n = n, .log_n = log_n};
+    struct matrices m = {.n = n, .log_n = log_n, .n_signals = N_SIGNALS};
     m.memory = calloc(n * RECORD + 1, 1);
     m.records = m.memory + 1;
     m.witness_memory = calloc(N_SIGNALS * PM_FR_BYTES + 1, 1);
@@ -506,7 +507,8 @@ static void check_matrices_of(const struct instance *instance, const struct matr
         struct pm_team *team = threads == 0 ? NULL : new_team(threads);
         uint64_t *a = new_vector(n_rows), *b = new_vector(n_rows);
         assert_int_equal(instance->poly->multiply_matrices(a, b, m->log_n, m->records, m->n, sorted,
-                                                           m->witness, team, NULL, NULL),
+                                                           m->witness, m->n_signals, team, NULL,
+                                                           NULL),
                          PM_OK);
         assert_vectors_equal(a, m->expected_a, n_rows);
         assert_vectors_equal(b, m->expected_b, n_rows);
@@ -516,7 +518,33 @@ static void check_matrices_of(const struct instance *instance, const struct matr
     }
 }
 
+/* Records that were overwritten after they had been checked: the good ones count, the others write
+ * and read nothing. */
+static void check_stray_records(const struct instance *instance) {
+    static const struct {
+        uint32_t row, signal;
+    } strays[] = {{8, 0}, {0, 50}, {UINT32_MAX, 0}, {0, UINT32_MAX}, {UINT32_MAX, UINT32_MAX}};
+    enum { N_STRAYS = sizeof strays / sizeof strays[0] };
+    struct matrices m = make_matrices(instance->fr, 3, 40, false, false);
+    unsigned char *records = calloc(m.n + N_STRAYS, RECORD);
+    assert_non_null(records);
+    memcpy(records, m.records, m.n * RECORD);
+    for (size_t i = 0; i < N_STRAYS; i++) {
+        put_record(records + (m.n + i) * RECORD, i % 2 == 0 ? 0 : UINT32_MAX, strays[i].row,
+                   strays[i].signal, instance->fr->one);
+    }
+    free(m.memory);
+    m.memory = m.records = records;
+    m.n += N_STRAYS;
+    check_matrices_of(instance, &m, 0);
+    free(m.memory);
+    free(m.witness_memory);
+    pm_memory_free(m.expected_a);
+    pm_memory_free(m.expected_b);
+}
+
 static void check_matrices(const struct instance *instance) {
+    check_stray_records(instance);
     static const struct {
         uint32_t log_n;
         uint64_t n;
@@ -559,7 +587,7 @@ static void check_stopped(const struct instance *instance, const pm_control *con
     assert_int_equal(poly->to_odd_coset(&domain, vector, team, control, NULL), expected);
     for (int sorted = 0; sorted <= 1; sorted++) {
         assert_int_equal(poly->multiply_matrices(vector, vector, 12, m.records, m.n, sorted,
-                                                 m.witness, team, control, NULL),
+                                                 m.witness, m.n_signals, team, control, NULL),
                          expected);
     }
     free(m.memory);

@@ -148,9 +148,9 @@ static void test_matrix_records_of_one_limb(void **state) {
         memcpy(records + i * RECORD + 8, &signal, 4);
         memcpy(records + i * RECORD + 12, &value, 8);
     }
-    assert_int_equal(
-        poly->multiply_matrices(a, b, 6, records, N_VALUES * N_VALUES, 1, values, NULL, NULL, NULL),
-        PM_OK);
+    assert_int_equal(poly->multiply_matrices(a, b, 6, records, N_VALUES * N_VALUES, 1, values,
+                                             N_VALUES, NULL, NULL, NULL),
+                     PM_OK);
     for (uint32_t i = 0; i < 64; i++) {
         fr expected;
         fr_set_u64(&expected, i < N_VALUES * N_VALUES

@@ -3,6 +3,7 @@
 
 #include "curve/curve.h"
 #include "support/fixture.h"
+#include "support/outcomes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,6 +38,17 @@ static void require_ok(pm_status status, const pm_error *error) {
     }
 }
 
+static void measure_good(struct subject *subject) {
+    pm_error error = PM_ERROR_INIT;
+    pm_proof proof = {.struct_bytes = sizeof proof};
+    const uint64_t begin_ns = outcome_cpu_ns();
+    require_ok(pm_key_check(subject->context, subject->key, NULL, &error), &error);
+    require_ok(pm_prove(subject->context, subject->key, subject->witness, NULL, NULL, &proof, NULL,
+                        &error),
+               &error);
+    subject->good_cpu_ns = outcome_cpu_ns() - begin_ns;
+}
+
 bool subject_open(const char *name, struct subject *subject) {
     char folder[PM_TEST_PATH_MAX];
     pm_error error = PM_ERROR_INIT;
@@ -61,7 +73,12 @@ bool subject_open(const char *name, struct subject *subject) {
     require_ok(pm_vk_from_key(subject->context, subject->key, &subject->vk, &error), &error);
     subject->n_public = pm_vk_n_public(subject->vk);
     subject->curve = pm_vk_curve(subject->vk);
+    measure_good(subject);
     return true;
+}
+
+uint64_t subject_cpu_ns_max(const struct subject *subject, bool was_opened) {
+    return OUTCOME_CPU_NS_MAX + (was_opened ? 4 * subject->good_cpu_ns : 0);
 }
 
 void subject_close(struct subject *subject) {

@@ -19,6 +19,7 @@ struct subject {
     pm_witness *witness;
     pm_vk *vk; /* of the key */
     uint32_t n_public;
+    uint64_t good_cpu_ns; /* that checking the good key and proving with it takes */
 };
 
 /* The circuits that test/data carries, BLS12-381 beside BN254; NULL after the last. */
@@ -28,6 +29,8 @@ extern const char *const subject_names[];
  * in neither. Fails the running test when its files do not open. */
 bool subject_open(const char *name, struct subject *subject);
 void subject_close(struct subject *subject);
+/* What a mutant may take: a second, and when it was opened a few times what the good files take. */
+uint64_t subject_cpu_ns_max(const struct subject *subject, bool was_opened);
 /* Whether the proof holds for the witness's own public signals under vk. That its points are in
  * their subgroups is asked of the slow test by the group's order, not of the one under test. */
 pm_status subject_verify(const struct subject *subject, const pm_vk *vk, const pm_witness *witness,
