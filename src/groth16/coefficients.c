@@ -28,7 +28,7 @@ static uint8_t *put_record(uint8_t *at, uint32_t matrix, uint64_t row, uint32_t 
 
 static uint8_t *put_term(const struct writer *writer, uint8_t *at, uint32_t matrix, uint64_t row,
                          const uint8_t *term) {
-    const uint32_t wire = pm_r1cs_term_wire(term);
+    const uint32_t wire = pm_r1cs_term_wire(writer->rows->r1cs, term);
     const uint8_t *value = term + sizeof(uint32_t);
     if (memcmp(value, writer->one, PM_FR_BYTES) == 0) {
         return put_record(at, matrix, row, wire, writer->one_r2);
@@ -47,11 +47,15 @@ static void write_chunk(void *argument, size_t chunk) {
     const struct pm_row_chunks *rows = writer->rows;
     const uint8_t *next = rows->chunks[chunk].at;
     uint8_t *at = writer->records + rows->chunks[chunk].n_records * PM_ZKEY_COEFFICIENT_BYTES;
+    /* Rows that have grown since they were counted are cut off here. */
+    const uint64_t n_end =
+        chunk + 1 < rows->n_chunks ? rows->chunks[chunk + 1].n_records : rows->n_records;
+    const uint8_t *const end = writer->records + n_end * PM_ZKEY_COEFFICIENT_BYTES;
     for (uint64_t row = pm_row_chunk_begin(chunk); row < pm_row_chunk_end(rows, chunk); ++row) {
         struct pm_r1cs_row terms;
-        next = pm_r1cs_row_read(next, &terms);
+        next = pm_r1cs_row_read(rows->r1cs, next, &terms);
         for (uint32_t matrix = 0; matrix < 2; ++matrix) {
-            for (uint32_t i = 0; i < terms.n_terms[matrix]; ++i) {
+            for (uint32_t i = 0; i < terms.n_terms[matrix] && at < end; ++i) {
                 at = put_term(writer, at, matrix, row,
                               terms.terms[matrix] + (uint64_t)i * PM_R1CS_TERM_BYTES);
             }

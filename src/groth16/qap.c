@@ -62,12 +62,12 @@ static void pass_over_matrix(void *argument, size_t matrix) {
             return;
         }
         struct pm_r1cs_row terms;
-        at = pm_r1cs_row_read(at, &terms);
+        at = pm_r1cs_row_read(r1cs, at, &terms);
         const uint8_t *term = terms.terms[matrix];
         for (uint32_t i = 0; i < terms.n_terms[matrix]; ++i, term += PM_R1CS_TERM_BYTES) {
             add_term(pass,
                      pass->qap->columns[matrix] +
-                         (uint64_t)pm_r1cs_term_wire(term) * PM_FR_LIMBS_MAX,
+                         (uint64_t)pm_r1cs_term_wire(r1cs, term) * PM_FR_LIMBS_MAX,
                      term + sizeof(uint32_t), pass->lagrange + row * PM_FR_LIMBS_MAX);
         }
     }

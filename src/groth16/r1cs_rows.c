@@ -23,7 +23,7 @@ pm_status pm_row_chunks_make(const struct pm_r1cs *r1cs, struct pm_ledger *ledge
             rows->chunks[row / PM_ROWS_PER_CHUNK] =
                 (struct pm_row_chunk){.at = at, .n_records = rows->n_records};
         }
-        at = pm_r1cs_row_read(at, &terms);
+        at = pm_r1cs_row_read(r1cs, at, &terms);
         rows->n_records += (uint64_t)terms.n_terms[0] + terms.n_terms[1];
         for (int matrix = 0; matrix < 3; ++matrix) {
             rows->n_terms[matrix] += terms.n_terms[matrix];

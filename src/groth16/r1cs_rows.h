@@ -17,29 +17,6 @@
 
 #define PM_ROWS_PER_CHUNK 2048u
 
-/* A constraint: the terms of A, B and C, of PM_R1CS_TERM_BYTES each, any alignment. */
-struct pm_r1cs_row {
-    const uint8_t *terms[3];
-    uint32_t n_terms[3];
-};
-
-/* Reads the row at `at`, which pm_r1cs_open() has checked, and returns where the next one begins.
- */
-static inline const uint8_t *pm_r1cs_row_read(const uint8_t *at, struct pm_r1cs_row *row) {
-    for (int matrix = 0; matrix < 3; ++matrix) {
-        memcpy(&row->n_terms[matrix], at, sizeof row->n_terms[matrix]);
-        row->terms[matrix] = at + sizeof row->n_terms[matrix];
-        at = row->terms[matrix] + (uint64_t)row->n_terms[matrix] * PM_R1CS_TERM_BYTES;
-    }
-    return at;
-}
-
-static inline uint32_t pm_r1cs_term_wire(const uint8_t *term) {
-    uint32_t wire;
-    memcpy(&wire, term, sizeof wire);
-    return wire;
-}
-
 /* Rows that bind the constant one and the public signals; they follow the constraints. */
 static inline uint64_t pm_r1cs_n_bound_rows(const struct pm_r1cs *r1cs) {
     return (uint64_t)r1cs->n_outputs + r1cs->n_public_inputs + 1;

@@ -6,6 +6,8 @@
  */
 #include "groth16/term_index.h"
 
+#include <stdbool.h>
+
 /* What a term can say about where its value stands. */
 #define ROWS_BYTES_MAX ((UINT64_C(1) << 48) - 1)
 
@@ -17,12 +19,14 @@ struct pass {
      * are placed, that is where column c + 1 begins. */
     uint64_t *next;
     struct pm_sparse_term *terms; /* NULL while counting */
+    uint64_t n_terms;             /* places there are */
 };
 
 static void visit(const struct pass *pass, uint32_t wire, uint64_t row, int source,
                   const uint8_t *value) {
     const uint64_t at = __atomic_fetch_add(&pass->next[(uint64_t)wire + 1], 1, __ATOMIC_RELAXED);
-    if (pass->terms == NULL) {
+    /* A mapped file that has grown since the first pass has more terms than places. */
+    if (pass->terms == NULL || at >= pass->n_terms) {
         return;
     }
     struct pm_sparse_term term = {
@@ -41,13 +45,14 @@ static void visit_chunk(void *argument, size_t chunk) {
     for (uint64_t row = pm_row_chunk_begin(chunk); row < pm_row_chunk_end(pass->rows, chunk);
          ++row) {
         struct pm_r1cs_row terms;
-        next = pm_r1cs_row_read(next, &terms);
+        next = pm_r1cs_row_read(pass->rows->r1cs, next, &terms);
         for (int matrix = 0; matrix < 3; ++matrix) {
             const int source = pass->choice->source[matrix];
             const uint32_t n = source != PM_TERM_UNUSED ? terms.n_terms[matrix] : 0;
             for (uint32_t i = 0; i < n; ++i) {
                 const uint8_t *term = terms.terms[matrix] + (uint64_t)i * PM_R1CS_TERM_BYTES;
-                visit(pass, pm_r1cs_term_wire(term), row, source, term + sizeof(uint32_t));
+                visit(pass, pm_r1cs_term_wire(pass->rows->r1cs, term), row, source,
+                      term + sizeof(uint32_t));
             }
         }
     }
@@ -82,6 +87,21 @@ static uint64_t count_terms(const struct pm_row_chunks *rows, const struct pm_te
     return n;
 }
 
+/* Both passes saw the same rows, or columns would not end where the next ones begin. */
+static pm_status check_starts(const struct pm_term_index *index, const struct pm_r1cs *r1cs,
+                              pm_error *error) {
+    bool is_whole = index->starts[index->n_columns] == index->n_terms;
+    for (uint64_t column = 0; is_whole && column < index->n_columns; ++column) {
+        is_whole = index->starts[column] <= index->starts[column + 1];
+    }
+    if (!is_whole) {
+        pm_error_set(error, PM_FILE_CHANGED, "the constraints changed while they were read");
+        pm_error_at(error, r1cs->container.mapping->name, r1cs->rows_offset);
+        return PM_FILE_CHANGED;
+    }
+    return PM_OK;
+}
+
 static pm_status fill(struct pm_term_index *index, const struct pm_row_chunks *rows,
                       const struct pm_term_choice *choice, struct pm_team *team,
                       struct pm_ledger *ledger, struct pm_work *work, pm_error *error) {
@@ -92,11 +112,16 @@ static pm_status fill(struct pm_term_index *index, const struct pm_row_chunks *r
     PM_TRY(pm_memory_alloc_array(ledger, "terms of the constraint matrices", index->n_terms,
                                  sizeof(struct pm_sparse_term), PM_MEMORY_PLAIN, &terms, error));
     index->terms = terms;
-    struct pass pass = {.rows = rows, .choice = choice, .work = work, .next = index->starts};
+    struct pass pass = {.rows = rows,
+                        .choice = choice,
+                        .work = work,
+                        .next = index->starts,
+                        .n_terms = index->n_terms};
     PM_TRY(visit_all(&pass, team, error));
     sum_counts(index->starts, index->n_columns);
     pass.terms = index->terms;
-    return visit_all(&pass, team, error);
+    PM_TRY(visit_all(&pass, team, error));
+    return check_starts(index, rows->r1cs, error);
 }
 
 pm_status pm_term_index_make(const struct pm_row_chunks *rows, const struct pm_term_choice *choice,

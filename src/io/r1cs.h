@@ -11,6 +11,7 @@
 #include <proofmill/proofmill.h>
 
 #include <stdint.h>
+#include <string.h>
 
 /* A term of a row: u32 wire and the canonical little-endian coefficient. */
 #define PM_R1CS_TERM_BYTES (4 + PM_FR_BYTES)
@@ -24,6 +25,41 @@ struct pm_r1cs {
     const uint8_t *rows; /* section 2, checked: walks without further tests */
     uint64_t rows_bytes, rows_offset;
 };
+
+/* A constraint: the terms of A, B and C, of PM_R1CS_TERM_BYTES each, any alignment. */
+struct pm_r1cs_row {
+    const uint8_t *terms[3];
+    uint32_t n_terms[3];
+};
+
+/*
+ * Reads the row at `at` and returns where the next one begins. pm_r1cs_open() has checked the rows,
+ * but a mapped file may be overwritten after that, so what would lie behind them is cut off: a row
+ * never reaches beyond r1cs->rows_bytes, whatever it says.
+ */
+static inline const uint8_t *pm_r1cs_row_read(const struct pm_r1cs *r1cs, const uint8_t *at,
+                                              struct pm_r1cs_row *row) {
+    const uint8_t *const end = r1cs->rows + r1cs->rows_bytes;
+    for (int matrix = 0; matrix < 3; ++matrix) {
+        uint32_t n_terms = 0;
+        if ((uint64_t)(end - at) >= sizeof n_terms) {
+            memcpy(&n_terms, at, sizeof n_terms);
+            at += sizeof n_terms;
+        }
+        const uint64_t n_fit = (uint64_t)(end - at) / PM_R1CS_TERM_BYTES;
+        row->n_terms[matrix] = n_terms <= n_fit ? n_terms : (uint32_t)n_fit;
+        row->terms[matrix] = at;
+        at += (uint64_t)row->n_terms[matrix] * PM_R1CS_TERM_BYTES;
+    }
+    return at;
+}
+
+/* Below r1cs->n_wires, also in a file that has changed. */
+static inline uint32_t pm_r1cs_term_wire(const struct pm_r1cs *r1cs, const uint8_t *term) {
+    uint32_t wire;
+    memcpy(&wire, term, sizeof wire);
+    return wire < r1cs->n_wires ? wire : 0;
+}
 
 /* Checks structure, counts, each term's wire and value. The mapping is borrowed and must outlive
  * *r1cs. Errors: those of pm_container_open(), CURVE, TRUNCATED, SECTION, LENGTH, COUNT,

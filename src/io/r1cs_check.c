@@ -25,41 +25,31 @@ struct evaluation {
 
 _Static_assert(PM_FR_BYTES == 8 * PM_FR_LIMBS_MAX, "scalars of every curve have four words");
 
-static uint32_t word_at(const uint8_t *bytes) {
-    uint32_t word = 0;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
-static const uint8_t *skip_combination(const uint8_t *at) {
-    return at + sizeof(uint32_t) + (uint64_t)word_at(at) * PM_R1CS_TERM_BYTES;
-}
-
-/* The inner product of one combination with the witness; at is moved behind it. */
-static void evaluate(const struct evaluation *evaluation, const uint8_t **at,
+/* The inner product of one combination with the witness. */
+static void evaluate(const struct evaluation *evaluation, const uint8_t *term, uint32_t n_terms,
                      uint64_t sum[PM_FR_LIMBS_MAX]) {
     const struct pm_field *fr = evaluation->fr;
-    const uint32_t n_terms = word_at(*at);
-    const uint8_t *term = *at + sizeof(uint32_t);
     memset(sum, 0, PM_FR_BYTES);
     for (uint32_t i = 0; i < n_terms; ++i, term += PM_R1CS_TERM_BYTES) {
+        const uint64_t wire = pm_r1cs_term_wire(evaluation->r1cs, term);
         uint64_t product[PM_FR_LIMBS_MAX];
         memcpy(product, term + sizeof(uint32_t), sizeof product);
-        fr->mul(product, product, evaluation->witness + (uint64_t)word_at(term) * PM_FR_LIMBS_MAX);
+        fr->mul(product, product, evaluation->witness + wire * PM_FR_LIMBS_MAX);
         fr->add(sum, sum, product);
     }
-    *at = term;
 }
 
 static bool is_satisfied(const struct evaluation *evaluation, const uint8_t **at) {
     static const uint64_t plain_one[PM_FR_LIMBS_MAX] = {1};
-    uint64_t a[PM_FR_LIMBS_MAX], b[PM_FR_LIMBS_MAX], c[PM_FR_LIMBS_MAX];
-    evaluate(evaluation, at, a);
-    evaluate(evaluation, at, b);
-    evaluate(evaluation, at, c);
-    evaluation->fr->mul(a, a, b);
-    evaluation->fr->mul(c, c, plain_one);
-    return memcmp(a, c, sizeof a) == 0;
+    uint64_t sums[3][PM_FR_LIMBS_MAX];
+    struct pm_r1cs_row row;
+    *at = pm_r1cs_row_read(evaluation->r1cs, *at, &row);
+    for (int matrix = 0; matrix < 3; ++matrix) {
+        evaluate(evaluation, row.terms[matrix], row.n_terms[matrix], sums[matrix]);
+    }
+    evaluation->fr->mul(sums[0], sums[0], sums[1]);
+    evaluation->fr->mul(sums[2], sums[2], plain_one);
+    return memcmp(sums[0], sums[2], sizeof sums[0]) == 0;
 }
 
 static uint64_t rows_before(const struct pm_r1cs *r1cs, uint64_t block) {
@@ -97,7 +87,8 @@ static void note_block_offsets(const struct evaluation *evaluation) {
         if (row % ROWS_PER_BLOCK == 0) {
             evaluation->block_offsets[row / ROWS_PER_BLOCK] = (uint64_t)(at - r1cs->rows);
         }
-        at = skip_combination(skip_combination(skip_combination(at)));
+        struct pm_r1cs_row terms;
+        at = pm_r1cs_row_read(r1cs, at, &terms);
     }
 }
 

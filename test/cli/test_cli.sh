@@ -96,8 +96,8 @@ for _ in range(n):
 
 begin "prove and verify, every circuit"
 for folder in "$data"/*/ "$fixtures"/small/*/; do
-    [ -d "$folder" ] || continue
     name=$(basename "$folder")
+    [ -f "$folder/$name.zkey" ] || continue
     run 0 prove "$folder/$name.zkey" "$folder/$name.wtns" p.json pub.json
     expect "prove is silent on success" test ! -s out -a ! -s err
     expect "public signals of $name are snarkjs's bytes" cmp pub.json "$folder/public.json"
@@ -134,8 +134,48 @@ run 0 zkesc b.json a.json
 expect "same calldata" cmp out first
 run 0 export calldata a.json b.json
 expect "same calldata in either order" cmp out first
+run 0 zkesv
+expect "the contract under snarkjs's name" grep -q "contract Groth16Verifier" verifier.sol
+run 0 zkey export solidityverifier circuit_final.zkey c.sol
+expect "the same contract" cmp verifier.sol c.sol
+run 0 export solidity verification_key.json d.sol
+expect "the same contract from a VKEY" cmp verifier.sol d.sol
+run 0 zkej
+expect "the key as snarkjs writes it" \
+    cmp circuit_final.zkey.json "$data/mult3/zkey.snarkjs.json"
+run 0 zkey export json circuit_final.zkey k.json
+expect "the same JSON" cmp circuit_final.zkey.json k.json
 run 0 wchk circuit.r1cs witness.wtns
 run 0 ri circuit.r1cs
+
+begin "exports of a key"
+"$proofmill" export solidity - - <verification_key.json >s.sol 2>err || fail "VKEY from -"
+run 0 export solidity --zkey circuit_final.zkey --solidity t.sol
+expect "the same contract through pipes" cmp s.sol t.sol
+"$proofmill" export json circuit_final.zkey - 2>err | cmp - "$data/mult3/zkey.snarkjs.json" ||
+    fail "JSON to -"
+run 0 export json --json --key-json=j.json
+json_is out 'j["json_file"] == "j.json" and j["curve"] == "bn128" and j["n_public"] == 2'
+run 0 export solidity --json
+json_is out 'j["solidity_file"] == "verifier.sol" and j["n_public"] == 2'
+run 3 export solidity "$data/one_bls/one_bls.zkey" bls.sol
+says "EIP-197"
+one_line_error
+refute "no contract for bls12381" test -e bls.sol
+run 0 export json "$data/one_bls/one_bls.zkey" bls.json
+run 3 export solidity witness.wtns w.sol
+run 4 export solidity missing w.sol
+run 3 export json witness.wtns w.json
+refute "nothing of a witness" test -e w.sol -o -e w.json
+run 2 export json --json circuit_final.zkey -
+for verb in solidity json; do
+    cp circuit_final.zkey same.zkey
+    run 2 export $verb same.zkey same.zkey
+    expect "the key is not written over" cmp same.zkey circuit_final.zkey
+done
+run 0 help export
+prints "export solidity ZKEY|VKEY SOL"
+prints "export json ZKEY JSON"
 
 begin "named files, E4"
 mkdir deep
@@ -454,7 +494,7 @@ says "does not belong to"
 run 2 prove a b c d e
 says "has no use for e"
 run 2 prove ''
-run 2 groth16 setup a b c
+run 2 groth16 setup a b c d
 refute "nothing is written" test -e proof.json
 run 2 --json prove --threads x
 json_is out 'j["status"] == "INVALID_ARGUMENT" and j["exit_code"] == 2 and j["error"]["message"]'
@@ -463,7 +503,7 @@ begin "help and version"
 run 0 help
 prints "Exit codes:"
 prints "prove ZKEY WTNS PROOF PUBLIC"
-for verb in prove verify info check "export vkey" "export calldata" g16p; do
+for verb in prove verify info check "export vkey" "export solidity" "export json" "export calldata" g16p; do
     # shellcheck disable=SC2086
     run 0 help $verb
     prints "Usage: proofmill"
