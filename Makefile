@@ -12,6 +12,8 @@ PRESET ?= release
 # Where `make install` puts things; DESTDIR is honoured.
 PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
+# Options of proofmill-bench for `make bench`.
+BENCH ?=
 # Seconds for each fuzz target of `make fuzz`.
 FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard test/fuzz/fuzz_*.c)
@@ -29,7 +31,7 @@ help:
 	@echo "make test            build and run the tests (10 minutes on 2 cores at most)"
 	@echo "make test-full       everything slow too: sanitizers, clang, snarkjs, installation"
 	@echo "make interop         compare with snarkjs (needs npm)"
-	@echo "make bench           run the benchmarks and print their tables"
+	@echo "make bench           time every layer beside its floor; BENCH=\"--help\" lists options"
 	@echo "make lint            style, layers, headers, generated files"
 ifneq ($(FUZZ_SOURCES),)
 	@echo "make fuzz            fuzz each target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -66,6 +68,17 @@ test-full:
 	@$(call build,clang) && $(call run_tests,clang) -LE slow -E '^interop/'
 	@$(call build,debug) && $(call run_tests,debug) -LE slow
 	@$(call build,tsan) && $(call run_tests,tsan) -R '$(THREADED)'
+	@JOBS=$(JOBS) tools/arm64.sh full
+	@tools/memcheck.sh build/release
+
+.PHONY: arm64
+arm64:
+	@JOBS=$(JOBS) tools/arm64.sh quick
+
+.PHONY: static
+static: setup
+	@$(call build,static)
+	@ls -l build/static/src/proofmill
 
 .PHONY: interop
 interop:
@@ -75,10 +88,9 @@ interop:
 
 .PHONY: bench
 bench: setup
-	@$(call build,release)
-	@for bench in build/release/bench/bench_*; do \
-	    if [ -x "$$bench" ] && [ -f "$$bench" ]; then "$$bench" || exit 1; fi; \
-	done
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target proofmill-bench
+	@build/release/bench/proofmill-bench $(BENCH)
 
 .PHONY: lint
 lint:

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 tools/setup.sh interop
 mkdir -p build/interop
 if cmp -s test/interop/package-lock.json build/interop/package-lock.json &&
-    [ -d build/interop/node_modules/snarkjs ]; then
+    [ -d build/interop/node_modules/snarkjs ] && [ -d build/interop/node_modules/solc ]; then
     exit 0
 fi
 cp test/interop/package.json test/interop/package-lock.json build/interop
