@@ -503,7 +503,8 @@ begin "help and version"
 run 0 help
 prints "Exit codes:"
 prints "prove ZKEY WTNS PROOF PUBLIC"
-for verb in prove verify info check "export vkey" "export solidity" "export json" "export calldata" g16p; do
+for verb in prove verify info check "export vkey" "export solidity" "export json" \
+    "export calldata" g16p; do
     # shellcheck disable=SC2086
     run 0 help $verb
     prints "Usage: proofmill"

@@ -169,6 +169,7 @@ async function circuit(name, zkeyFile, wtnsFile, vkeyFile, given) {
             `${name}: flipped ${bad.what}: snarkjs takes it`);
     }
     exportedKey(name, zkeyFile, vkey);
+    if (given) exportedWholeKey(name, zkeyFile);
     table.push({ name, ours, theirs });
 }
 
@@ -177,6 +178,15 @@ function exportedKey(name, zkeyFile, vkey) {
     execFileSync(proofmill, ["export", "vkey", zkeyFile, file]);
     check(JSON.stringify(readJson(file)) === JSON.stringify(vkey),
         `${name}: the exported key is that of the fixture`);
+}
+
+function exportedWholeKey(name, zkeyFile) {
+    const ours = inScratch("key.json");
+    const theirs = inScratch("their.key.json");
+    execFileSync(proofmill, ["export", "json", zkeyFile, ours]);
+    execFileSync(process.execPath, [snarkjsCli, "zkey", "export", "json", zkeyFile, theirs]);
+    check(fs.readFileSync(ours).equals(fs.readFileSync(theirs)),
+        `${name}: the key as JSON is snarkjs's to the byte`);
 }
 
 // ---------------------------------------------------------------------------------------------
