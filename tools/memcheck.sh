@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# valgrind's memcheck over the command on the small keys of the repository: no error, nothing leaked.
+# valgrind over the command on the small keys of the repository: no error, nothing leaked.
 # The portable arithmetic runs, since valgrind 3.19 does not know ADCX and ADOX.
 #
 #   tools/memcheck.sh BUILD_DIR
