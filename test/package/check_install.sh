@@ -28,7 +28,8 @@ libdir=$(pkg-config --variable=libdir proofmill)
 version=$(pkg-config --modversion proofmill)
 
 # A key and a witness to use it on.
-"$build/demo/pm_demo_setup" bn254 20 "$scratch/key.zkey"
+"$build/demo/pm_demo_r1cs" bn254 20 "$scratch/circuit.r1cs"
+"$build/src/proofmill" setup -q --insecure-known-tau "$scratch/circuit.r1cs" "$scratch/key.zkey"
 "$build/demo/pm_demo_witness" bn254 20 5 "$scratch/witness.wtns"
 
 # uses NAME PROGRAM: the program proves and verifies, and says so in words.
