@@ -49,7 +49,7 @@ fi
 
 dictionary_of() {
     case $1 in
-    zkey | wtns | r1cs | container | describe) echo container ;;
+    zkey | wtns | r1cs | ptau | container | describe) echo container ;;
     json_* | decimal) echo json ;;
     cli) echo cli ;;
     *) echo points ;;

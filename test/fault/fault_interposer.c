@@ -345,7 +345,7 @@ __attribute__((destructor)) static void report(void) {
         const struct fault_count count = fault_disarm();
         const int n = snprintf(line, sizeof line, "%llu %llu\n", (unsigned long long)count.n_calls,
                                (unsigned long long)count.n_faults);
-        const long fd = syscall(SYS_open, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        const long fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         (void)syscall(SYS_write, fd, line, (size_t)n);
         (void)syscall(SYS_close, fd);
     }

@@ -240,10 +240,53 @@ def put_r1cs(seeds):
     seeds.put("r1cs", "second_fails", container(b"r1cs", [(2, two), (1, header)]))
 
 
+def whole_ptau(curve, power, prepared, contributions=b""):
+    """Powers of tau of the right lengths; the points themselves are not looked at."""
+    n8 = 32 if curve is BN254 else 48
+    n, g1, g2 = 2**power, 2 * n8, 4 * n8
+    sections = [(1, u32(n8) + le(curve["q"], n8) + u32(power) + u32(power + 1)),
+                (2, bytes((2 * n - 1) * g1)), (3, bytes(n * g2)), (4, bytes(n * g1)),
+                (5, bytes(n * g1)), (6, bytes(g2)),
+                (7, contributions or u32(0))]
+    if prepared:
+        sections += [(12, bytes((4 * n - 1) * g1)), (13, bytes((2 * n - 1) * g2)),
+                     (14, bytes((2 * n - 1) * g1)), (15, bytes((2 * n - 1) * g1))]
+    return sections
+
+
+def put_whole_ptau(seeds):
+    for name, curve in (("bn254", BN254), ("bls12_381", BLS12_381)):
+        n8 = 32 if curve is BN254 else 48
+        for power in (0, 1):
+            for prepared in (False, True):
+                sections = whole_ptau(curve, power, prepared)
+                label = f"{name}_{power}_{prepared}"
+                seeds.put("ptau", label, container(b"ptau", sections))
+        sections = whole_ptau(curve, 0, True)
+        for at, (kind, data) in enumerate(sections):
+            for fault, changed in (("short", data[:-1]), ("long", data + b"\0")):
+                swapped_in = sections[:at] + [(kind, changed)] + sections[at + 1:]
+                seeds.put("ptau", f"{name}_{kind}_{fault}", container(b"ptau", swapped_in))
+            seeds.put("ptau", f"{name}_without_{kind}",
+                      container(b"ptau", sections[:at] + sections[at + 1:]))
+        old = [(k, d[:2 * n8] if k == 12 else d) for k, d in sections]
+        seeds.put("ptau", f"{name}_old", container(b"ptau", old))
+        entry = bytes(9 * 2 * n8 + 5 * 4 * n8 + 216 + 64 + 4)
+        for length in (0, 5):
+            contributions = u32(1) + entry + u32(length) + bytes(length)
+            seeds.put("ptau", f"{name}_contribution{length}", container(
+                b"ptau", whole_ptau(curve, 0, False, contributions)))
+        for power in (29, 32, 2**32 - 1):
+            header = u32(n8) + le(curve["q"], n8) + u32(power) + u32(power)
+            seeds.put("ptau", f"{name}_power{power}",
+                      container(b"ptau", [(1, header)] + sections[1:]))
+
+
 def put_ptau(seeds):
     header = u32(32) + le(BN254["q"], 32) + u32(4) + u32(4)
     image = container(b"ptau", [(1, header), (2, b"\1" * 64), (3, b"\2" * 64), (7, u32(0))])
-    put_container_faults(seeds, ("describe", "container"), b"ptau", image)
+    put_container_faults(seeds, ("describe", "container", "ptau"), b"ptau", image)
+    put_whole_ptau(seeds)
     others = {"gzip": b"\x1f\x8b\x08", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd",
               "zip": b"PK\x03\x04", "wasm": b"\0asm", "json": b"{}", "list": b"[1]",
               "page": b"<html>", "lfs": b"version https://git-lfs.github.com/spec/v1\n",
