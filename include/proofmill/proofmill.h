@@ -245,14 +245,14 @@ typedef struct pm_key_options {
 } pm_key_options;
 
 /*
- * Opens a groth16 .zkey of either curve. Every count, index and length is checked here, so that a
- * key that opens can never make the prover read or write out of bounds. That the points lie on the
- * curve is only checked when options->check asks for it; pm_key_check() does it at any time, and a
- * proof from a damaged key fails self-verification.
- * A mapped file must not be changed while the key lives (see pm_guard_install()).
- * Errors: IO, NO_MEMORY, NOT_THIS_KIND, VERSION, PROTOCOL, CURVE, TRUNCATED, SECTION, LENGTH,
- * COUNT, NOT_CANONICAL, UNSUPPORTED (domain too large for the curve), CANCELLED, DEADLINE,
- * FILE_CHANGED, and with a check those of pm_key_check().
+ * Opens a groth16 .zkey of either curve; path "-" reads stdin. Every count, index and length is
+ * checked here, so that a key that opens can never make the prover read or write out of bounds.
+ * That the points lie on the curve is only checked when options->check asks for it; pm_key_check()
+ * does it at any time, and a proof from a damaged key fails self-verification. A mapped file must
+ * not be changed while the key lives (see pm_guard_install()). Errors: IO, NO_MEMORY,
+ * NOT_THIS_KIND, VERSION, PROTOCOL, CURVE, TRUNCATED, SECTION, LENGTH, COUNT, NOT_CANONICAL,
+ * UNSUPPORTED (domain too large for the curve), CANCELLED, DEADLINE, FILE_CHANGED, and with a check
+ * those of pm_key_check().
  */
 PM_API pm_status pm_key_open(pm_context *context, const char *path, const pm_key_options *options,
                              const pm_control *control, pm_key **key, pm_error *error);
@@ -376,7 +376,8 @@ PM_API pm_status pm_witness_values(const pm_witness *witness, size_t first, size
  * ------------------------------------------------------------------------------------------- */
 
 /* A proof by value: affine coordinates, canonical little-endian, infinity all zero. For BN254 the
- * first 64, 128 and 64 bytes are used, the rest is zero. */
+ * first 64, 128 and 64 bytes are used; the rest is written as zero and ignored when read. This
+ * struct will not grow: struct_bytes is written, and not looked at. */
 typedef struct pm_proof {
     uint32_t struct_bytes;
     uint32_t curve;
@@ -643,8 +644,8 @@ PM_API pm_status pm_file_writer_append(pm_file_writer *writer, const void *bytes
                                        pm_error *error);
 PM_API pm_status pm_file_writer_publish(pm_file_writer *writer, pm_error *error);
 PM_API void pm_file_writer_destroy(pm_file_writer *writer);
-/* SAME_FILE when any output path names an input (through links too) or another output. "-" is
- * ignored. Call it before reading. */
+/* SAME_FILE when any output path names an input (through links too) or another output. "-" is what
+ * standard input or output is open on, if that is a regular file. Call it before reading. */
 PM_API pm_status pm_files_distinct(const char *const *inputs, size_t n_inputs,
                                    const char *const *outputs, size_t n_outputs, pm_error *error);
 /* Reads a whole file ("-": stdin) of at most max_bytes into memory; free with pm_bytes_free(),

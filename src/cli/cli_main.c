@@ -3,10 +3,13 @@
 #include "cli/cli.h"
 #include "json/json_memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Written by the signal handler, read by the library through pm_control.cancel. */
 static volatile sig_atomic_t stop_signal;
@@ -84,7 +87,20 @@ static pm_status run(struct pm_cli *cli, int n, char **arguments) {
     return status == PM_OK ? cli->verb->run(cli) : status;
 }
 
+/* A standard stream that the caller has closed stays unusable, instead of becoming the next file
+ * that is opened: a key read as standard input, or a message written into a proof. */
+static void occupy_closed_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            /* The lowest free number is this one; the wrong direction makes each use of it fail. */
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int n, char **arguments) {
+    occupy_closed_streams();
+    (void)signal(SIGXFSZ, SIG_IGN);  /* a file that grows too large is an error of its write */
     (void)pm_json_memory_failures(); /* counts from here on */
     const char **words = calloc((size_t)n + 1, sizeof *words);
     struct pm_cli cli = {

@@ -24,8 +24,9 @@ static void print_options(const struct pm_cli_verb *verb) {
         if (option->letter != 0) {
             (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
         }
+        const bool may_be_left_out = option->argument != NULL && option->argument[0] == '[';
         (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
-                       option->argument != NULL ? " " : "",
+                       option->argument != NULL && !may_be_left_out ? " " : "",
                        option->argument != NULL ? option->argument : "");
         (void)printf("  %-36s %s\n", left, option->summary);
     }
@@ -105,6 +106,11 @@ pm_status pm_cmd_help(struct pm_cli *cli) {
         if (about == NULL) {
             return pm_cli_usage(cli, "there is no verb %s", cli->words[0]);
         }
+    }
+    if (strcmp(about->name, "setup") == 0) {
+        print_verb(about);
+        (void)printf("\n");
+        about = pm_cli_verb_named(PM_CLI_SETUP_KNOWN);
     }
     print_verb(about);
     return PM_OK;

@@ -32,8 +32,4 @@ pm_status pm_setup_known(const struct pm_kernels *kernels, enum pm_body body,
                          const char *path, struct pm_ledger *ledger, const pm_control *control,
                          pm_error *error);
 
-/* The section of a development zkey that says so; peers pass over it. Its text ends with the seed.
- */
-#define PM_ZKEY_SECTION_DEVELOPMENT 1000
-
 #endif

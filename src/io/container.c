@@ -35,7 +35,9 @@ const struct pm_container_format pm_format_zkey = {.magic = "zkey",
                                                    .version_min = 1,
                                                    .version_max = 1,
                                                    .n_usual = 10,
-                                                   SECTION_NAMES(zkey_sections)};
+                                                   SECTION_NAMES(zkey_sections),
+                                                   .private_type = PM_ZKEY_SECTION_DEVELOPMENT,
+                                                   .private_name = "development mark"};
 const struct pm_container_format pm_format_wtns = {.magic = "wtns",
                                                    .name = ".wtns",
                                                    .kind = PM_FILE_WTNS,
@@ -125,6 +127,9 @@ pm_status pm_container_refuse_kind(const struct pm_mapping *mapping,
 }
 
 const char *pm_container_section_name(const struct pm_container_format *format, uint32_t type) {
+    if (type != 0 && type == format->private_type) {
+        return format->private_name;
+    }
     const char *name = type < format->n_section_names ? format->section_names[type] : NULL;
     return name != NULL ? name : "";
 }

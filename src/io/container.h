@@ -31,6 +31,9 @@ struct pm_container {
     struct pm_section sections[PM_CONTAINER_SECTIONS_MAX]; /* in the file's order */
 };
 
+/* The section in which a development key says what it is; peers pass over it. */
+#define PM_ZKEY_SECTION_DEVELOPMENT 1000u
+
 /* What a format is called and what its sections are; a table per format. */
 struct pm_container_format {
     char magic[5];    /* "zkey" */
@@ -39,6 +42,8 @@ struct pm_container_format {
     uint32_t version_min, version_max;
     uint32_t n_section_names;
     const char *const *section_names; /* indexed by type; NULL where there is none */
+    uint32_t private_type;            /* one more, far from the others; 0: there is none */
+    const char *private_name;
     uint32_t n_usual; /* a complete file has sections 1 to n_usual; not all may be needed */
 };
 

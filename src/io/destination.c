@@ -27,6 +27,33 @@ static bool is_what_stdout_is(const struct pm_target *target) {
            facts.st_dev == target->facts.st_dev && facts.st_ino == target->facts.st_ino;
 }
 
+/* How often a FIFO is looked at for a reader. */
+#define READER_WAIT_NS 20000000L
+
+/*
+ * Opens what is not a regular file. A FIFO that nobody reads would hold open(2) for ever, and us in
+ * it, so it is asked again and again; a signal that is handled ends the waiting with EINTR.
+ */
+static int open_straight(const char *path) {
+    for (;;) {
+        const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0) {
+            const int flags = fcntl(fd, F_GETFL);
+            if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
+                const int reason = errno;
+                (void)close(fd);
+                errno = reason;
+                return -1;
+            }
+            return fd;
+        }
+        const struct timespec wait = {.tv_nsec = READER_WAIT_NS};
+        if (errno == ENXIO ? nanosleep(&wait, NULL) != 0 : errno != EINTR) {
+            return -1;
+        }
+    }
+}
+
 pm_status pm_destination_resolve(const char *path, struct pm_destination *destination,
                                  pm_error *error) {
     *destination = (struct pm_destination){.file = {.path = path, .fd = -1}};
@@ -53,7 +80,7 @@ pm_status pm_destination_resolve(const char *path, struct pm_destination *destin
         file->fd = STDOUT_FILENO;
         return PM_OK;
     }
-    file->fd = pm_staged_open_retrying(path, O_WRONLY | O_CLOEXEC | O_NOCTTY, 0);
+    file->fd = open_straight(path);
     return file->fd >= 0 ? PM_OK : fail_errno(destination, errno, "cannot open", error);
 }
 

@@ -14,6 +14,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct staged {
@@ -142,17 +144,24 @@ static pm_status refuse_same(const char *output, const char *other, const char *
     return PM_SAME_FILE;
 }
 
+/* What a name stands for; "-" is what `stream` is open on. False when there is nothing to compare:
+ * no such folder, or a stream that is closed or no regular file. */
+static bool resolve_name(const char *name, int stream, struct pm_target *target) {
+    if (!pm_destination_is_stdout_name(name)) {
+        return pm_target_resolve(name, target, NULL) == PM_OK;
+    }
+    *target = (struct pm_target){.exists = true};
+    return fstat(stream, &target->facts) == 0 && S_ISREG(target->facts.st_mode);
+}
+
 /* Compares one output with names[0 .. n). */
 static pm_status compare_with(const char *output, const struct pm_target *target,
-                              const char *const *names, size_t n, const char *what,
+                              const char *const *names, size_t n, int stream, const char *what,
                               pm_error *error) {
     struct pm_target other;
     for (size_t i = 0; i < n; ++i) {
-        if (pm_destination_is_stdout_name(names[i]) ||
-            pm_target_resolve(names[i], &other, NULL) != PM_OK) {
-            continue;
-        }
-        if (is_regular(&other) && pm_target_is_same(target, &other)) {
+        if (resolve_name(names[i], stream, &other) && is_regular(&other) &&
+            pm_target_is_same(target, &other)) {
             return refuse_same(output, names[i], what, error);
         }
     }
@@ -163,12 +172,11 @@ pm_status pm_output_distinct(const char *const *inputs, size_t n_inputs, const c
                              size_t n_outputs, pm_error *error) {
     struct pm_target target;
     for (size_t i = 0; i < n_outputs; ++i) {
-        if (pm_destination_is_stdout_name(outputs[i]) ||
-            pm_target_resolve(outputs[i], &target, NULL) != PM_OK) {
+        if (!resolve_name(outputs[i], STDOUT_FILENO, &target)) {
             continue;
         }
-        PM_TRY(compare_with(outputs[i], &target, inputs, n_inputs, "input", error));
-        PM_TRY(compare_with(outputs[i], &target, outputs, i, "output", error));
+        PM_TRY(compare_with(outputs[i], &target, inputs, n_inputs, STDIN_FILENO, "input", error));
+        PM_TRY(compare_with(outputs[i], &target, outputs, i, STDOUT_FILENO, "output", error));
     }
     return PM_OK;
 }

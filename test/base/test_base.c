@@ -288,6 +288,22 @@ static void randomness_fills_everything(void **state) {
     assert_int_equal(pm_random_bytes(bytes, 0, NULL), PM_OK);
 }
 
+/* A control of an older or careless caller: what lies beyond its struct_bytes is not read. */
+static void control_reads_what_the_caller_knows(void **state) {
+    (void)state;
+    static const volatile int cancelled = 1;
+    pm_control control = {.cancel = &cancelled, .deadline_ns = 1};
+    assert_int_equal(pm_control_check(&control, NULL), PM_OK); /* struct_bytes is 0 */
+    control.struct_bytes = (uint32_t)offsetof(pm_control, deadline_ns);
+    assert_int_equal(pm_control_check(&control, NULL), PM_CANCELLED);
+    control.cancel = NULL;
+    assert_int_equal(pm_control_check(&control, NULL), PM_OK);
+    assert_false(pm_control_stopped(&control));
+    control.struct_bytes = (uint32_t)sizeof control + 64;
+    assert_int_equal(pm_control_check(&control, NULL), PM_DEADLINE);
+    assert_true(pm_control_stopped(&control));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_words),
@@ -301,6 +317,7 @@ int main(void) {
         cmocka_unit_test(control_cancels_and_reports),
         cmocka_unit_test(E12_affinity_bounds_the_threads),
         cmocka_unit_test(bodies_have_names),
+        cmocka_unit_test(control_reads_what_the_caller_knows),
         cmocka_unit_test(randomness_fills_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,16 @@ run() {
     [ "$code" = "$expected" ] || fail "exit code $code, expected $expected: $*"
 }
 
+# run_with FILE EXPECTED_CODE ARGUMENTS...: the same with FILE as standard input.
+run_with() {
+    local input=$1 expected=$2 code
+    shift 2
+    n_checks=$((n_checks + 1))
+    "$proofmill" "$@" >out 2>err <"$input"
+    code=$?
+    [ "$code" = "$expected" ] || fail "exit code $code, expected $expected: $* <$input"
+}
+
 expect() { # expect WHAT COMMAND...
     local what=$1
     shift
@@ -498,6 +508,51 @@ run 2 groth16 setup a b c d
 refute "nothing is written" test -e proof.json
 run 2 --json prove --threads x
 json_is out 'j["status"] == "INVALID_ARGUMENT" and j["exit_code"] == 2 and j["error"]["message"]'
+
+begin "A17: an input that came through standard input is not overwritten"
+cp witness.wtns w
+run_with w 2 prove circuit_final.zkey - w pub.json
+says "same file"
+expect "the witness is untouched" cmp w witness.wtns
+cp circuit_final.zkey k
+run_with k 2 export vkey - k
+expect "the key is untouched" cmp k circuit_final.zkey
+cp circuit.r1cs c
+run_with c 2 setup --insecure-known-tau - c
+expect "the constraint system is untouched" cmp c circuit.r1cs
+cp witness.wtns w
+"$proofmill" prove circuit_final.zkey w - pub.json 1<>w 2>err
+expect "standard output on the input is refused" test $? -eq 2
+expect "and the input is untouched" cmp w witness.wtns
+
+begin "a FIFO that nobody reads"
+mkfifo ff
+timeout --foreground -s TERM 1 "$proofmill" prove circuit_final.zkey witness.wtns ff pub.json \
+    2>err
+status=$?
+expect "SIGTERM ends the waiting" test $status -eq 124 -o $status -eq 143
+refute "nothing is written" test -e pub.json
+
+begin "closed standard streams"
+"$proofmill" prove circuit_final.zkey - p.json pub.json <&- 2>err
+expect "a closed standard input is not the next file opened" test $? -eq 4
+"$proofmill" prove circuit_final.zkey witness.wtns p.json pub.json >&- 2>&-
+expect "closed outputs do not matter to a silent verb" test $? -eq 0
+run 0 verify verification_key.json pub.json p.json
+
+begin "a limit on the size of files"
+(ulimit -f 0 && "$proofmill" prove circuit_final.zkey witness.wtns p.json pub.json) 2>err
+expect "is an error of the write, not a signal" test $? -eq 4
+refute "nothing is written" test -e p.json
+
+begin "development keys"
+run 0 setup --insecure-known-tau=7 circuit.r1cs dev.zkey
+run 0 info dev.zkey
+prints "development mark"
+prints "INSECURE"
+run 0 help setup
+prints "--insecure-known-tau[=SEED]"
+run 2 setup --format params circuit.r1cs dev.params
 
 begin "help and version"
 run 0 help
