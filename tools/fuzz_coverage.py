@@ -19,8 +19,8 @@ PARSERS = (
     "src/io/params*.c", "src/io/point_run.c", "src/io/container.c", "src/io/cursor.c",
     "src/io/modulus.c", "src/io/ptau.c", "src/io/r1cs*.c", "src/io/wtns.c", "src/io/zkey.c",
     "src/io/zkey_contributions.c", "src/io/zkey_points.c", "src/io/zkey_writer.c",
-    "src/json/json_[dmprtv]*.c", "src/api/api_proof.c", "src/api/api_key_arrays.c", "src/cli/cli_options.c",
-    "src/cli/cli_verbs.c", "src/curve/curve_codec.inc",
+    "src/json/json_[dmprtv]*.c", "src/api/api_proof.c", "src/api/api_key_arrays.c",
+    "src/cli/cli_options.c", "src/cli/cli_verbs.c", "src/curve/curve_codec.inc",
 )
 
 
