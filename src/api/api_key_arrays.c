@@ -5,7 +5,6 @@
  */
 #include "api/api_internal.h"
 
-#include "base/checked.h"
 #include "io/zkey_writer.h"
 
 pm_status pm_key_from_arrays(pm_context *context, const pm_key_arrays *arrays,

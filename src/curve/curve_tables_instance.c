@@ -10,14 +10,6 @@
 #define HAS_ZCASH_FORMS 0
 #endif
 
-#if defined(PM_INSTANCE_BN254)
-#define INSTANCE_ID PM_CURVE_BN254
-#elif defined(PM_INSTANCE_BLS12_381)
-#define INSTANCE_ID PM_CURVE_BLS12_381
-#else
-#define INSTANCE_ID PM_CURVE_NONE
-#endif
-
 /* The flags in the first byte of a Zcash encoding. */
 #define ZCASH_COMPRESSED 0x80u
 #define ZCASH_INFINITY 0x40u
@@ -58,7 +50,7 @@ extern const struct pm_field PM_INSTANCE_NAME(pm_field_fp), PM_INSTANCE_NAME(pm_
 extern const struct pm_curve PM_INSTANCE_NAME(pm_curve);
 
 const struct pm_curve PM_INSTANCE_NAME(pm_curve) = {
-    .id = INSTANCE_ID,
+    .id = PM_INSTANCE_CURVE_ID,
     .name = PM_INSTANCE_CURVE_STRING,
     .body = PM_INSTANCE_BODY_STRING,
     .fp = &PM_INSTANCE_NAME(pm_field_fp),

@@ -12,7 +12,6 @@ struct evaluation {
     const struct pm_lagrange *lagrange;
     const struct pm_field *fr;
     scalar w, w_step, scale; /* scale = factor (x^m - 1) / m */
-    uint64_t n;
     uint64_t *out;
     const pm_control *control;
     int stopped; /* atomic */
@@ -77,8 +76,7 @@ static void evaluate_range(void *argument, size_t begin, size_t end) {
 pm_status pm_lagrange_evaluate(const struct pm_lagrange *lagrange, uint64_t n, struct pm_team *team,
                                const pm_control *control, uint64_t *out, pm_error *error) {
     const struct pm_field *fr = lagrange->curve->fr;
-    struct evaluation evaluation = {
-        .lagrange = lagrange, .fr = fr, .n = n, .out = out, .control = control};
+    struct evaluation evaluation = {.lagrange = lagrange, .fr = fr, .out = out, .control = control};
     PM_FAIL_IF(lagrange->log_m > fr->two_adicity, error, PM_UNSUPPORTED,
                "curve %s has no domain of 2^%u points", pm_curve_name(lagrange->curve->id),
                lagrange->log_m);

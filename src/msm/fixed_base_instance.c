@@ -118,13 +118,7 @@ static pm_status fixed_base_multiply(enum pm_msm_group group, uint32_t window_bi
 
 extern const struct pm_fixed_base PM_INSTANCE_NAME(pm_fixed_base);
 const struct pm_fixed_base PM_INSTANCE_NAME(pm_fixed_base) = {
-#if defined(PM_INSTANCE_BN254)
-    .curve = PM_CURVE_BN254,
-#elif defined(PM_INSTANCE_BLS12_381)
-    .curve = PM_CURVE_BLS12_381,
-#else
-    .curve = PM_CURVE_NONE,
-#endif
+    .curve = PM_INSTANCE_CURVE_ID,
     .body = PM_INSTANCE_BODY_STRING,
     .window_bits = fixed_base_window_bits,
     .table_bytes = fixed_base_table_bytes,

@@ -40,13 +40,7 @@ static void msm_reference(enum pm_msm_group group, const void *points, const voi
 
 extern const struct pm_msm PM_INSTANCE_NAME(pm_msm);
 const struct pm_msm PM_INSTANCE_NAME(pm_msm) = {
-#if defined(PM_INSTANCE_BN254)
-    .curve = PM_CURVE_BN254,
-#elif defined(PM_INSTANCE_BLS12_381)
-    .curve = PM_CURVE_BLS12_381,
-#else
-    .curve = PM_CURVE_NONE,
-#endif
+    .curve = PM_INSTANCE_CURVE_ID,
     .body = PM_INSTANCE_BODY_STRING,
     .bytes = msm_bytes,
     .run = msm_run,

@@ -97,13 +97,7 @@ static void sparse_columns(enum pm_msm_group group, const struct pm_sparse_matri
 
 extern const struct pm_sparse_sum PM_INSTANCE_NAME(pm_sparse_sum);
 const struct pm_sparse_sum PM_INSTANCE_NAME(pm_sparse_sum) = {
-#if defined(PM_INSTANCE_BN254)
-    .curve = PM_CURVE_BN254,
-#elif defined(PM_INSTANCE_BLS12_381)
-    .curve = PM_CURVE_BLS12_381,
-#else
-    .curve = PM_CURVE_NONE,
-#endif
+    .curve = PM_INSTANCE_CURVE_ID,
     .body = PM_INSTANCE_BODY_STRING,
     .scratch_bytes = sparse_scratch_bytes,
     .columns = sparse_columns,

@@ -7,10 +7,8 @@
 
 #if defined(PM_INSTANCE_BN254)
 #include "pairing/pairing_params_bn254.h"
-#define INSTANCE_ID PM_CURVE_BN254
 #elif defined(PM_INSTANCE_BLS12_381)
 #include "pairing/pairing_params_bls12_381.h"
-#define INSTANCE_ID PM_CURVE_BLS12_381
 #else
 #error "no other curve has a pairing"
 #endif
@@ -99,7 +97,7 @@ static void table_gt_to_canonical(void *out, const struct pm_gt *f) {
 extern const struct pm_pairing PM_INSTANCE_NAME(pm_pairing);
 
 const struct pm_pairing PM_INSTANCE_NAME(pm_pairing) = {
-    .curve = INSTANCE_ID,
+    .curve = PM_INSTANCE_CURVE_ID,
     .body = PM_INSTANCE_BODY_STRING,
     .gt_bytes = sizeof(fp12),
     .prepared_bytes = sizeof(struct prepared),

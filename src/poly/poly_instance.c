@@ -155,13 +155,7 @@ static pm_status poly_multiply_matrices(void *a, void *b, uint32_t log_n, const 
 
 extern const struct pm_poly PM_INSTANCE_NAME(pm_poly);
 const struct pm_poly PM_INSTANCE_NAME(pm_poly) = {
-#if defined(PM_INSTANCE_BN254)
-    .curve = PM_CURVE_BN254,
-#elif defined(PM_INSTANCE_BLS12_381)
-    .curve = PM_CURVE_BLS12_381,
-#else
-    .curve = PM_CURVE_NONE,
-#endif
+    .curve = PM_INSTANCE_CURVE_ID,
     .body = PM_INSTANCE_BODY_STRING,
     .log_n_max = FR_TWO_ADICITY,
     .tables_bytes = ntt_tables_bytes,
