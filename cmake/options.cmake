@@ -3,6 +3,7 @@ option(PM_BUILD_CLI "Build the command (needs jansson)" ON)
 option(PM_STATIC "Link the command statically: one file that needs nothing" OFF)
 option(PM_BUILD_TESTS "Build the tests (needs cmocka; GMP for the field oracles)" ON)
 option(PM_BUILD_BENCH "Build the benchmarks" ON)
+option(PM_GPU "Build libproofmill-gpu and its programs (needs CUDA's compiler)" OFF)
 option(PM_BUILD_FUZZ "Build the fuzz targets (needs clang, see the preset fuzz)" OFF)
 set(PM_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefined or thread")
 
@@ -10,6 +11,8 @@ set(PM_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefin
 add_library(pm_flags INTERFACE)
 target_compile_options(pm_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes
                        -Wmissing-prototypes -Wvla -Wundef -Wno-unknown-warning-option)
+# The ledger names source lines: the same ones wherever the tree lies.
+target_compile_options(pm_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_compile_definitions(pm_flags INTERFACE _GNU_SOURCE)
 target_include_directories(pm_flags INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)

@@ -96,6 +96,8 @@ extern "C" {
     X(NO_DEVICE, 54, "no usable device")                                                           \
     X(DEVICE, 55, "the device failed")                                                             \
     X(FILE_CHANGED, 56, "a mapped file changed or shrank while it was read")                       \
+    X(OVER_BUDGET, 57, "it can never fit the memory that is allowed")                              \
+    X(BUDGET_BUSY, 58, "it does not fit the memory that is free now")                              \
     X(CANCELLED, 70, "cancelled")                                                                  \
     X(DEADLINE, 71, "the deadline passed")                                                         \
     X(UNSATISFIED, 80, "the witness does not satisfy a constraint")                                \
@@ -201,7 +203,8 @@ typedef struct pm_context pm_context;
 typedef enum pm_arithmetic {
     PM_ARITHMETIC_BEST = 0,     /* the fastest body this CPU can run */
     PM_ARITHMETIC_PORTABLE = 1, /* the C body */
-    PM_ARITHMETIC_ADX = 2       /* x86-64 MULX/ADCX/ADOX */
+    PM_ARITHMETIC_ADX = 2,      /* x86-64 MULX/ADCX/ADOX */
+    PM_ARITHMETIC_IFMA = 3      /* those and AVX-512 IFMA */
 } pm_arithmetic;
 
 typedef struct pm_context_options {
@@ -217,7 +220,7 @@ PM_API pm_status pm_context_create(const pm_context_options *options, pm_context
 /* Joins every thread it started: none is left when this returns. */
 PM_API void pm_context_destroy(pm_context *context);
 PM_API uint32_t pm_context_threads(const pm_context *context);
-PM_API const char *pm_context_arithmetic(const pm_context *context); /* "portable", "adx" */
+PM_API const char *pm_context_arithmetic(const pm_context *context); /* "portable", "adx", "ifma" */
 
 /* How many threads the CPU affinity and the cgroup (v1 or v2) of this process allow; at least 1. */
 PM_API uint32_t pm_threads_available(void);
@@ -292,6 +295,19 @@ typedef struct pm_key_arrays {
 
 PM_API pm_status pm_key_from_arrays(pm_context *context, const pm_key_arrays *arrays,
                                     const pm_control *control, pm_key **key, pm_error *error);
+/*
+ * A key of the bellman reduction from bellman's or bellperson's parameter file (BLS12-381). Points
+ * are decoded into memory. With r1cs_path (may be NULL) the constraint system gives the matrices
+ * and the densities, so that proofs need no more than a witness in the order of its wires: outputs
+ * and public inputs, then the rest. Without it only pm_prove_start_assignment() with a, b, c and
+ * densities can prove with the key. Errors: those of a key and of an .r1cs; COUNT (they do not
+ * belong together).
+ */
+PM_API pm_status pm_key_open_params(pm_context *context, const char *path, const char *r1cs_path,
+                                    const pm_key_options *options, const pm_control *control,
+                                    pm_key **key, pm_error *error);
+/* Gives up the caller's reference: a key that pending proofs still read is freed with the last of
+ * them. */
 PM_API void pm_key_destroy(pm_key *key);
 
 typedef struct pm_key_facts {
@@ -302,8 +318,12 @@ typedef struct pm_key_facts {
     uint32_t n_public;
     uint32_t has_ic; /* 0: the file has no section 3, so proofs cannot be self-verified */
     uint64_t n_coefficients;
-    uint64_t mapped_bytes; /* bytes of the file or image it stands on */
-    uint64_t memory_bytes; /* heap it holds beside that */
+    uint64_t mapped_bytes;       /* bytes of the file or image it stands on */
+    uint64_t memory_bytes;       /* heap it holds beside that */
+    uint32_t reduction;          /* 0: snarkjs's, 1: bellman's */
+    uint32_t has_matrices;       /* 0: a, b and c must be brought along to prove with it */
+    uint64_t n_a, n_b, n_c, n_h; /* points of its queries */
+    uint64_t n_nonzeros[3];      /* of A, B and C */
 } pm_key_facts;
 
 PM_API pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts);
@@ -363,7 +383,7 @@ PM_API pm_status pm_witness_open_memory(pm_context *context, const void *bytes, 
 PM_API pm_status pm_witness_from_values(pm_context *context, pm_curve_id curve, const void *values,
                                         size_t n_values, const pm_control *control,
                                         pm_witness **witness, pm_error *error);
-/* Wipes and frees. */
+/* Wipes and frees, once no pending proof reads it. */
 PM_API void pm_witness_destroy(pm_witness *witness);
 PM_API size_t pm_witness_count(const pm_witness *witness);
 PM_API pm_curve_id pm_witness_curve(const pm_witness *witness);
@@ -451,10 +471,65 @@ PM_API pm_status pm_vk_get_alphabeta(const pm_vk *vk, void *out, size_t n_bytes)
  * Prove
  * ------------------------------------------------------------------------------------------- */
 
+/* How the vectors of the quotient are held. Two cost one more pass over the matrices and save a
+ * third of the memory. */
+typedef enum pm_vector_form {
+    PM_VECTORS_ANY = 0, /* the fastest that fits */
+    PM_VECTORS_THREE = 1,
+    PM_VECTORS_TWO = 2
+} pm_vector_form;
+
+/* Whether the key's points stay in memory once they have been read. */
+typedef enum pm_key_residency {
+    PM_RESIDENCY_ANY = 0,
+    PM_RESIDENCY_KEEP = 1,  /* a mapped key stays in the page cache, counted to this process */
+    PM_RESIDENCY_STREAM = 2 /* pages of a mapped key are given back behind the reader */
+} pm_key_residency;
+
+/* When the one sum over G2 is made, and what it is made from. */
+typedef enum pm_b2_schedule {
+    PM_B2_SCHEDULE_ANY = 0,
+    PM_B2_SCHEDULE_START = 1, /* within pm_prove_start(): nothing of the witness is left after it */
+    PM_B2_SCHEDULE_LATER = 2, /* after it, from the witness itself */
+    PM_B2_SCHEDULE_COPY = 3   /* after it, from a copy of just the scalars that are needed */
+} pm_b2_schedule;
+
+/* So much memory, shared by all proofs that name it. May be used by many threads. */
+typedef struct pm_budget pm_budget;
+/* What a proof held, step by step: see proofmill/experimental.h. */
+typedef struct pm_report pm_report;
+
+typedef struct pm_budget_options {
+    uint32_t struct_bytes;
+    uint32_t reserved;
+    /* Host memory for proofs; 0: what cgroup and machine leave free now, less a twentieth. */
+    uint64_t host_bytes;
+    uint64_t pinned_bytes; /* page-locked; 0: not counted */
+    uint64_t vram_bytes;   /* of each device; 0: not counted */
+} pm_budget_options;
+
+/* options may be NULL. Errors: NO_MEMORY. */
+PM_API pm_status pm_budget_create(const pm_budget_options *options, pm_budget **budget,
+                                  pm_error *error);
+/* No proof that names it may be under way. */
+PM_API void pm_budget_destroy(pm_budget *budget);
+/* Host bytes in all, and reserved by proofs at this moment. */
+PM_API uint64_t pm_budget_host_bytes(const pm_budget *budget);
+PM_API uint64_t pm_budget_reserved_bytes(pm_budget *budget);
+
 typedef struct pm_prove_options {
     uint32_t struct_bytes;
     uint32_t
         no_self_verify; /* 0: the proof is verified with the key's own vk before it is returned */
+    /* The most host memory this proof may hold beside key and witness: a leaner plan is taken, or
+     * OVER_BUDGET before any work. 0: no limit but the budget's. */
+    uint64_t memory_bytes;
+    uint32_t form;      /* a pm_vector_form */
+    uint32_t residency; /* a pm_key_residency */
+    uint32_t b2;        /* a pm_b2_schedule */
+    uint32_t no_wait;   /* with a budget: BUDGET_BUSY instead of waiting for a turn */
+    pm_budget *budget;  /* NULL: none */
+    pm_report *report;  /* NULL: none; filled by the time the proof is finished or has failed */
 } pm_prove_options;
 
 /* Where the time and the memory went. */
@@ -469,6 +544,11 @@ typedef struct pm_prove_stats {
     uint64_t wall_ns;
     uint64_t peak_bytes; /* the most that proving held at once beside the key and the witness */
     pm_phase phases[PM_PHASES_MAX];
+    uint64_t planned_peak_bytes; /* what the plan had said */
+    uint32_t n_divergences;      /* allocations that were not as planned: 0, or a fault of ours */
+    uint32_t form; /* pm_vector_form, pm_key_residency and pm_b2_schedule: as chosen */
+    uint32_t residency;
+    uint32_t b2;
 } pm_prove_stats;
 
 /*
@@ -484,6 +564,99 @@ typedef struct pm_prove_stats {
 PM_API pm_status pm_prove(pm_context *context, const pm_key *key, const pm_witness *witness,
                           const pm_prove_options *options, const pm_control *control,
                           pm_proof *proof, pm_prove_stats *stats, pm_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Prove in two halves
+ * ------------------------------------------------------------------------------------------- */
+
+/*
+ * An assignment as arrays of the caller: what a prover in another language has at hand. Inputs are
+ * the public signals, the constant one first; aux the private ones. All scalars are in one form and
+ * 8-byte aligned.
+ *
+ * a, b and c are optional: the evaluated constraints, one value a row, in the order of the rows.
+ * Keys of the bellman reduction have one row more for each input behind the constraints (a = the
+ * input, b = c = 0), as bellperson hands them over; n_rows counts them. a and b NULL: they are
+ * computed from the assignment, which needs a key with matrices. c NULL beside a and b: it is their
+ * product.
+ *
+ * Densities are for keys of bellman's parameter files opened without a constraint system: bit i,
+ * lowest first in each word, says whether the query has a point for variable i. NULL: the key
+ * knows.
+ *
+ * Lifetimes: each array is read until release(user, which) is called for it, which happens exactly
+ * once, at the end of the step that reads it last - often long before the proof is done - or when
+ * the proof fails or is dropped, whichever is first. It may be called from the thread that runs
+ * pm_prove_start(), from a thread of the library, or from pm_prove_finish() or pm_pending_drop();
+ * the array may be unmapped within it. Without a callback arrays must live until finish or drop
+ * returns; a, b, c and the densities until start does.
+ */
+typedef enum pm_assignment_array {
+    PM_ARRAY_INPUTS = 0,
+    PM_ARRAY_AUX = 1,
+    PM_ARRAY_A = 2,
+    PM_ARRAY_B = 3,
+    PM_ARRAY_C = 4
+} pm_assignment_array;
+
+typedef enum pm_scalar_form {
+    PM_SCALAR_CANONICAL = 0,
+    PM_SCALAR_MONTGOMERY = 1 /* times 2^256 */
+} pm_scalar_form;
+
+typedef struct pm_assignment {
+    uint32_t struct_bytes;
+    uint32_t curve;
+    uint32_t form; /* a pm_scalar_form */
+    uint32_t reserved;
+    const void *inputs, *aux;
+    uint64_t n_inputs, n_aux;
+    const void *a, *b, *c;
+    uint64_t n_rows; /* of a, b and c */
+    const uint64_t *a_aux_density, *b_input_density, *b_aux_density;
+    void (*release)(void *user, pm_assignment_array which); /* NULL: see above */
+    void *user;
+} pm_assignment;
+
+/*
+ * A proof whose device work is done and whose rest is still to come. What it holds, and until when:
+ *
+ *   five sums, of which B2 may be missing   blinded and assembled by finish      end of finish,
+ * drop the scalars B2 is made from             B2 is made after start               end of its B2
+ * sum (plan's choice: the witness itself, a reference to it, or a copy of the needed part; nothing
+ * when B2 is in start) the public inputs, a copy               self-verification end of finish,
+ * drop a reference to the key                  its points, its vk                   end of finish,
+ * drop its plan, ledger and report             checked to the end                   end of finish,
+ * drop its part of the budget                  what its remaining steps need        shrinks step by
+ * step
+ *
+ * A pm_key and a pm_witness may be destroyed as soon as start has returned: the last reference
+ * frees them. The context must live until finish or drop returns.
+ */
+typedef struct pm_pending pm_pending;
+
+/*
+ * The first half: everything up to the sums; on return a, b and c are gone and the device is free
+ * for the next proof. Many may be pending at once; start on one thread and finish on another is
+ * allowed. Errors: those of pm_prove(), and OVER_BUDGET, BUDGET_BUSY. After an error every array
+ * that was lent has been released.
+ */
+PM_API pm_status pm_prove_start(pm_context *context, const pm_key *key, const pm_witness *witness,
+                                const pm_prove_options *options, const pm_control *control,
+                                pm_pending **pending, pm_error *error);
+/* The same from the caller's arrays. Errors also: NOT_CANONICAL, COUNT, WITNESS_MISMATCH. */
+PM_API pm_status pm_prove_start_assignment(pm_context *context, const pm_key *key,
+                                           const pm_assignment *assignment,
+                                           const pm_prove_options *options,
+                                           const pm_control *control, pm_pending **pending,
+                                           pm_error *error);
+/* The second half: the sum over G2, blinding with fresh r and s, assembly, self-verification. It
+ * consumes the handle whatever it returns. control is this half's own. stats may be NULL. */
+PM_API pm_status pm_prove_finish(pm_pending *pending, const pm_control *control, pm_proof *proof,
+                                 pm_prove_stats *stats, pm_error *error);
+/* Gives a proof up, at any time and on any thread, instead of finish: everything is released and
+ * wiped when it returns. NULL is fine. */
+PM_API void pm_pending_drop(pm_pending *pending);
 
 /* ---------------------------------------------------------------------------------------------
  * Verify

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "base/cpu.h"
 
+#include "base/cgroup.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -20,6 +19,8 @@ const char *pm_body_name(enum pm_body body) {
         return "portable";
     case PM_BODY_ADX:
         return "adx";
+    case PM_BODY_IFMA:
+        return "ifma";
     case PM_BODY_COUNT:
         break;
     }
@@ -39,38 +40,43 @@ static bool cpu_has_bmi2_and_adx(void) {
 #endif
 }
 
-bool pm_cpu_has_body(enum pm_body body) {
-    switch (body) {
-    case PM_BODY_PORTABLE:
-        return true;
-    case PM_BODY_ADX:
-        return cpu_has_bmi2_and_adx();
-    case PM_BODY_COUNT:
-        break;
-    }
+/* Asks about the operating system too, which has to save the wide registers. */
+static bool cpu_has_ifma(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
+#else
     return false;
+#endif
+}
+
+/* Bit b: the CPU can run body b; bit PM_BODY_COUNT: it has been asked. Kept, because a virtual
+ * machine may take 50 us for each CPUID, and every lookup of a kernel asks. Whoever comes first
+ * writes what anybody else would write. */
+static unsigned bodies_asked;
+
+static unsigned ask_bodies(void) {
+    const bool has_adx = cpu_has_bmi2_and_adx();
+    unsigned bodies = 1u << PM_BODY_COUNT | 1u << PM_BODY_PORTABLE;
+    bodies |= has_adx ? 1u << PM_BODY_ADX : 0;
+    bodies |= has_adx && cpu_has_ifma() ? 1u << PM_BODY_IFMA : 0;
+    return bodies;
+}
+
+bool pm_cpu_has_body(enum pm_body body) {
+    unsigned bodies = __atomic_load_n(&bodies_asked, __ATOMIC_RELAXED);
+    if (bodies == 0) {
+        bodies = ask_bodies();
+        __atomic_store_n(&bodies_asked, bodies, __ATOMIC_RELAXED);
+    }
+    return (unsigned)body < PM_BODY_COUNT && (bodies >> body & 1) != 0;
 }
 
 enum pm_body pm_cpu_best_body(void) {
+    if (pm_cpu_has_body(PM_BODY_IFMA)) {
+        return PM_BODY_IFMA;
+    }
     return pm_cpu_has_body(PM_BODY_ADX) ? PM_BODY_ADX : PM_BODY_PORTABLE;
-}
-
-/* Reads a small pseudo-file into a NUL-terminated buffer; false when there is none. */
-static bool read_small_file(const char *path, char *text, size_t capacity) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n;
-    do {
-        n = read(fd, text, capacity - 1);
-    } while (n < 0 && errno == EINTR);
-    (void)close(fd);
-    if (n < 0) {
-        return false;
-    }
-    text[n] = '\0';
-    return true;
 }
 
 static uint32_t affinity_count(void) {
@@ -103,74 +109,32 @@ static uint32_t quota_to_threads(long long quota, long long period) {
     return threads < 1 ? 1 : threads > (long long)INT_MAX ? UINT32_MAX : (uint32_t)threads;
 }
 
-/* The quota of the cgroup directory `dir` alone (not of its parents). */
-static uint32_t cgroup_v2_quota_at(const char *dir) {
-    char path[PATH_MAX], text[128];
-    if (snprintf(path, sizeof path, "%s/cpu.max", dir) >= (int)sizeof path ||
-        !read_small_file(path, text, sizeof text)) {
-        return UINT32_MAX;
-    }
+/* The quota of one group alone. */
+static uint32_t cgroup_quota(bool is_v2, const char *folder) {
+    char text[128], quota_text[64], period_text[64];
     long long quota = 0, period = 0;
-    return sscanf(text, "%lld %lld", &quota, &period) == 2 ? quota_to_threads(quota, period)
-                                                           : UINT32_MAX;
-}
-
-static uint32_t cgroup_v1_quota_at(const char *dir) {
-    char path[PATH_MAX], quota_text[64], period_text[64];
-    if (snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", dir) >= (int)sizeof path ||
-        !read_small_file(path, quota_text, sizeof quota_text)) {
-        return UINT32_MAX;
+    if (is_v2) {
+        return pm_small_file_read_in(folder, "cpu.max", text, sizeof text) &&
+                       sscanf(text, "%lld %lld", &quota, &period) == 2
+                   ? quota_to_threads(quota, period)
+                   : UINT32_MAX;
     }
-    if (snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir) >= (int)sizeof path ||
-        !read_small_file(path, period_text, sizeof period_text)) {
+    if (!pm_small_file_read_in(folder, "cpu.cfs_quota_us", quota_text, sizeof quota_text) ||
+        !pm_small_file_read_in(folder, "cpu.cfs_period_us", period_text, sizeof period_text)) {
         return UINT32_MAX;
     }
     return quota_to_threads(strtoll(quota_text, NULL, 10), strtoll(period_text, NULL, 10));
 }
 
-/* A quota binds every descendant, so the tightest one on the way up to the mount point counts. */
-static uint32_t cgroup_quota_upwards(const char *mount, char *group,
-                                     uint32_t (*quota_at)(const char *)) {
-    uint32_t least = UINT32_MAX;
-    for (;;) {
-        char dir[PATH_MAX];
-        if (snprintf(dir, sizeof dir, "%s%s", mount, group) < (int)sizeof dir) {
-            const uint32_t quota = quota_at(dir);
-            least = quota < least ? quota : least;
-        }
-        char *slash = strrchr(group, '/');
-        if (slash == NULL) {
-            return least;
-        }
-        *slash = '\0';
-    }
+static void least_quota(void *user, bool is_v2, const char *folder) {
+    uint32_t *least = user;
+    const uint32_t quota = cgroup_quota(is_v2, folder);
+    *least = quota < *least ? quota : *least;
 }
 
 static uint32_t cgroup_count(void) {
-    static const char v2_mount[] = "/sys/fs/cgroup", v1_mount[] = "/sys/fs/cgroup/cpu";
-    char text[8192];
-    if (!read_small_file("/proc/self/cgroup", text, sizeof text)) {
-        return UINT32_MAX;
-    }
     uint32_t least = UINT32_MAX;
-    char *rest = text;
-    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
-        char *controllers = strchr(line, ':');
-        char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-        if (group == NULL) {
-            continue;
-        }
-        *group++ = '\0';
-        ++controllers;
-        uint32_t quota = UINT32_MAX;
-        if (controllers[0] == '\0') {
-            quota = cgroup_quota_upwards(v2_mount, group, cgroup_v2_quota_at);
-        } else if (strcmp(controllers, "cpu") == 0 || strncmp(controllers, "cpu,", 4) == 0 ||
-                   strstr(controllers, ",cpu,") != NULL) {
-            quota = cgroup_quota_upwards(v1_mount, group, cgroup_v1_quota_at);
-        }
-        least = quota < least ? quota : least;
-    }
+    pm_cgroup_visit("", "cpu", least_quota, &least);
     return least;
 }
 

@@ -12,9 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum pm_body { PM_BODY_PORTABLE = 0, PM_BODY_ADX = 1, PM_BODY_COUNT = 2 };
+enum pm_body {
+    PM_BODY_PORTABLE = 0, /* C */
+    PM_BODY_ADX = 1,      /* BMI2 and ADX: one product at a time */
+    PM_BODY_IFMA = 2,     /* those, and AVX-512 with its 52-bit multiply-add: eight at a time */
+    PM_BODY_COUNT = 3
+};
 
-/* "portable", "adx". */
+/* "portable", "adx", "ifma". */
 const char *pm_body_name(enum pm_body body);
 /* True when this CPU runs the body's instructions and the build has it. */
 bool pm_cpu_has_body(enum pm_body body);

@@ -23,6 +23,9 @@
 /* A cache line; also the alignment of every buffer we allocate. */
 #define PM_BUFFER_ALIGNMENT 64
 
+/* Devices of one machine that a process may use. */
+#define PM_DEVICES_MAX 16
+
 /* How often progress is reported and how long cancelling may take. */
 #define PM_PROGRESS_INTERVAL_MS 100
 #define PM_CANCEL_LATENCY_MS 1000

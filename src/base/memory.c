@@ -21,43 +21,16 @@
  */
 struct memory_header {
     struct pm_ledger *ledger;
+    struct pm_ledger_note note; /* of the allocation; its mechanism says where the block is from */
     uint64_t bytes;
-    void *block;
-    uint64_t block_bytes; /* 0: from the heap */
-    uint64_t flags;
-    uint64_t magic;
-    uint64_t pad[2];
+    uint64_t block_bytes; /* of a mapping */
+    uint32_t flags;
+    uint32_t magic;
 };
 _Static_assert(sizeof(struct memory_header) == PM_BUFFER_ALIGNMENT, "keeps the buffer aligned");
 
 #define MAPPED_FROM_BYTES (256u * 1024u)
-#define MAGIC_LIVE UINT64_C(0x6c696d666f6f7270) /* "proofmil" */
-
-uint64_t pm_ledger_live_bytes(const struct pm_ledger *ledger) {
-    return __atomic_load_n(&ledger->live_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t pm_ledger_peak_bytes(const struct pm_ledger *ledger) {
-    return __atomic_load_n(&ledger->peak_bytes, __ATOMIC_RELAXED);
-}
-
-static void ledger_enter(struct pm_ledger *ledger, uint64_t bytes) {
-    if (ledger == NULL) {
-        return;
-    }
-    const uint64_t live = __atomic_add_fetch(&ledger->live_bytes, bytes, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&ledger->n_allocations, 1, __ATOMIC_RELAXED);
-    uint64_t peak = __atomic_load_n(&ledger->peak_bytes, __ATOMIC_RELAXED);
-    while (live > peak && !__atomic_compare_exchange_n(&ledger->peak_bytes, &peak, live, true,
-                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-}
-
-static void ledger_leave(struct pm_ledger *ledger, uint64_t bytes) {
-    if (ledger != NULL) {
-        __atomic_sub_fetch(&ledger->live_bytes, bytes, __ATOMIC_RELAXED);
-    }
-}
+#define MAGIC_LIVE UINT32_C(0x6c6c696d) /* "mill" */
 
 static struct memory_header *header_of(const void *buffer) {
     return (struct memory_header *)((uintptr_t)buffer - sizeof(struct memory_header));
@@ -87,10 +60,16 @@ static void *block_from_kernel(uint64_t bytes, enum pm_memory_flags flags) {
     return block;
 }
 
-pm_status pm_memory_alloc(struct pm_ledger *ledger, const char *name, uint64_t bytes,
-                          enum pm_memory_flags flags, void **out, pm_error *error) {
+enum pm_mechanism pm_memory_mechanism(uint64_t bytes, enum pm_memory_flags flags) {
+    return bytes >= MAPPED_FROM_BYTES || (flags & PM_MEMORY_SECRET) != 0 ? PM_BY_MMAP : PM_BY_HEAP;
+}
+
+pm_status pm_memory_alloc_noted(struct pm_ledger *ledger, const struct pm_ledger_note *note,
+                                uint64_t bytes, enum pm_memory_flags flags, void **out,
+                                pm_error *error) {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const bool mapped = bytes >= MAPPED_FROM_BYTES || (flags & PM_MEMORY_SECRET) != 0;
+    const enum pm_mechanism mechanism = pm_memory_mechanism(bytes, flags);
+    const bool mapped = mechanism == PM_BY_MMAP;
     const uint64_t lead = mapped ? page_bytes : sizeof(struct memory_header);
     uint64_t block_bytes = 0;
     void *block = NULL;
@@ -102,38 +81,42 @@ pm_status pm_memory_alloc(struct pm_ledger *ledger, const char *name, uint64_t b
     }
     if (block == NULL) {
         pm_error_set(error, PM_NO_MEMORY, "cannot allocate %llu bytes for %s",
-                     (unsigned long long)bytes, name);
+                     (unsigned long long)bytes, note->name);
         pm_error_need_have(error, bytes, 0);
         return PM_NO_MEMORY;
     }
     void *buffer = (char *)block + lead;
-    *header_of(buffer) = (struct memory_header){.ledger = ledger,
-                                                .bytes = bytes,
-                                                .block = block,
-                                                .block_bytes = mapped ? block_bytes : 0,
-                                                .flags = (uint64_t)flags,
-                                                .magic = MAGIC_LIVE};
-    ledger_enter(ledger, bytes);
+    struct memory_header *header = header_of(buffer);
+    *header = (struct memory_header){.ledger = ledger,
+                                     .note = *note,
+                                     .bytes = bytes,
+                                     .block_bytes = block_bytes,
+                                     .flags = (uint32_t)flags,
+                                     .magic = MAGIC_LIVE};
+    header->note.pool = PM_POOL_HOST;
+    header->note.mechanism = (uint8_t)mechanism;
+    pm_ledger_allocated(ledger, &header->note, bytes);
     *out = buffer;
     return PM_OK;
 }
 
-pm_status pm_memory_alloc_array(struct pm_ledger *ledger, const char *name, uint64_t n,
-                                uint64_t element_bytes, enum pm_memory_flags flags, void **out,
-                                pm_error *error) {
+pm_status pm_memory_alloc_array_noted(struct pm_ledger *ledger, const struct pm_ledger_note *note,
+                                      uint64_t n, uint64_t element_bytes,
+                                      enum pm_memory_flags flags, void **out, pm_error *error) {
     uint64_t bytes = 0;
     if (!pm_checked_mul_u64(n, element_bytes, &bytes)) {
         PM_FAIL(error, PM_NO_MEMORY, "cannot allocate %llu elements of %llu bytes for %s",
-                (unsigned long long)n, (unsigned long long)element_bytes, name);
+                (unsigned long long)n, (unsigned long long)element_bytes, note->name);
     }
-    return pm_memory_alloc(ledger, name, bytes, flags, out, error);
+    return pm_memory_alloc_noted(ledger, note, bytes, flags, out, error);
 }
 
 uint64_t pm_memory_bytes(const void *buffer) {
     return buffer == NULL ? 0 : header_of(buffer)->bytes;
 }
 
-void pm_memory_free(void *buffer) {
+/* at: what the ledger is told of the release; NULL: nothing but the allocation's own note. */
+static void free_buffer(void *buffer, const struct pm_ledger_note *at) {
     if (buffer == NULL) {
         return;
     }
@@ -145,12 +128,25 @@ void pm_memory_free(void *buffer) {
     if (header.flags & PM_MEMORY_SECRET) {
         pm_memory_wipe(buffer, header.bytes);
     }
-    ledger_leave(header.ledger, header.bytes);
-    if (header.block_bytes != 0) {
-        (void)munmap(header.block, header.block_bytes);
-    } else {
-        free(header.block);
+    if (at != NULL) {
+        header.note.step = at->step;
+        header.note.in_device_lock = at->in_device_lock;
     }
+    pm_ledger_released(header.ledger, &header.note, header.bytes);
+    if (header.note.mechanism == PM_BY_MMAP) {
+        (void)munmap((char *)buffer - sysconf(_SC_PAGESIZE), header.block_bytes);
+    } else {
+        free(header_of(buffer));
+    }
+}
+
+void pm_memory_free(void *buffer) {
+    free_buffer(buffer, NULL);
+}
+
+void pm_memory_free_noted(void *buffer, uint16_t step, bool in_device_lock) {
+    free_buffer(buffer,
+                &(const struct pm_ledger_note){.step = step, .in_device_lock = in_device_lock});
 }
 
 void pm_memory_wipe(void *buffer, size_t bytes) {

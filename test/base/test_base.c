@@ -264,6 +264,7 @@ static void bodies_have_names(void **state) {
     (void)state;
     assert_string_equal(pm_body_name(PM_BODY_PORTABLE), "portable");
     assert_string_equal(pm_body_name(PM_BODY_ADX), "adx");
+    assert_string_equal(pm_body_name(PM_BODY_IFMA), "ifma");
     assert_string_equal(pm_body_name(PM_BODY_COUNT), "unknown");
     assert_true(pm_cpu_has_body(PM_BODY_PORTABLE));
     assert_false(pm_cpu_has_body(PM_BODY_COUNT));
