@@ -6,7 +6,7 @@
 set(PM_CURVES bn254 bls12_381)
 set(PM_BODIES portable)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    list(APPEND PM_BODIES adx)
+    list(APPEND PM_BODIES adx ifma)
 endif()
 
 # pm_add_instance(<target> <curve> <body> <source>...): an object library of one instance.
@@ -19,6 +19,9 @@ function(pm_add_instance target curve body)
     if(body STREQUAL adx)
         target_compile_definitions(${target} PRIVATE PM_INSTANCE_ADX=1)
         target_compile_options(${target} PRIVATE -mbmi2 -madx)
+    elseif(body STREQUAL ifma)
+        target_compile_definitions(${target} PRIVATE PM_INSTANCE_ADX=1 PM_INSTANCE_IFMA=1)
+        target_compile_options(${target} PRIVATE -mbmi2 -madx -mavx512f -mavx512ifma)
     endif()
 endfunction()
 

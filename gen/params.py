@@ -9,7 +9,8 @@ believed: p and r are polynomials in x, everything else follows from p and r.
   BLS12   Barreto, Lynn, Scott, "Constructing Elliptic Curves with Prescribed Embedding Degrees"
           (SCN 2002), section 3.1
 
-The third, "tiny", is found here by brute force; tests loop over all of it.
+Two more are for tests. "tiny" is found here by brute force; tests loop over all of it. "qap" is the
+scalar field of bellman's dummy engine, whose published numbers a test compares with.
 """
 import os
 import sys
@@ -86,6 +87,8 @@ def smallest_xi(p):
 # ---------------------------------------------------------------- curves
 
 class Curve:
+    fr_limbs_min = 1
+
     def __init__(self, name, title, p, r, xi0, bellman_generator):
         self.name, self.title, self.p, self.r, self.xi0 = name, title, p, r, xi0
         self.bellman_generator = bellman_generator
@@ -165,6 +168,18 @@ def tiny():
     raise AssertionError("no tiny curve")
 
 
+def qap(p):
+    """A scalar field alone: nothing is computed over F_p, which is tiny's. Its elements have four
+    limbs as the real ones have, so that what is not compiled per curve takes them too."""
+    r = 64513
+    curve = Curve("qap", [f"r = {r} = 63 2^10 + 1: the field of bellman's dummy engine, in as many "
+                          "limbs as",
+                          "those of the real curves have. No curve: p is any prime."],
+                  p, r, smallest_xi(p), smallest_primitive_root(r))
+    curve.fr_limbs_min = 4
+    return curve
+
+
 # ---------------------------------------------------------------- text
 
 def limbs(value, n):
@@ -202,9 +217,9 @@ class Header:
                 f"#include <stdint.h>\n\n{body}\n\n#endif /* {self.guard} */\n")
 
 
-def emit_field(h, f, name, m):
+def emit_field(h, f, name, m, limbs_min=1):
     """What both fields have. f is the macro prefix (FP, FR), name the letter in the formulas."""
-    n = (m.bit_length() + WORD - 1) // WORD
+    n = max((m.bit_length() + WORD - 1) // WORD, limbs_min)
     R = 2**(WORD * n)
     # The bound behind the no-carry rows of the multiplier: 2m fits the limbs, see ff_field.inc.
     assert 2 * m < R
@@ -212,7 +227,8 @@ def emit_field(h, f, name, m):
     assert f != "FP" or 4 * m < R
     s = two_adicity(m - 1)
     h.section(f"F_{name}: {m.bit_length()} bits in {n} limb{'s' if n > 1 else ''}")
-    h.number(f"{f}_LIMBS", n, f"ceil(log2({name}) / 64)")
+    why = "as the real fields" if n > m.bit_length() / WORD + 1 else f"ceil(log2({name}) / 64)"
+    h.number(f"{f}_LIMBS", n, why)
     h.number(f"{f}_BITS", m.bit_length(), f"floor(log2({name})) + 1")
     h.number(f"{f}_TWO_ADICITY", s, f"largest s with 2^s | {name} - 1")
     h.limbs(f"{f}_MODULUS", m, n, name)
@@ -240,7 +256,7 @@ def emit_curve(curve, guard):
     p, r = curve.p, curve.r
     emit_field(h, "FP", "p", p)
     h.number("XI_C0", curve.xi0, "xi = XI_C0 + u, u^2 = -1: no square and no cube in F_p^2")
-    n, R, s = emit_field(h, "FR", "r", r)
+    n, R, s = emit_field(h, "FR", "r", r, curve.fr_limbs_min)
     q, g = smallest_non_residue(r), curve.bellman_generator
     w, wb = pow(q, (r - 1) >> s, r), pow(g, (r - 1) >> s, r)
     assert pow(w, 2**(s - 1), r) == r - 1 and pow(wb, 2**(s - 1), r) == r - 1
@@ -321,6 +337,9 @@ def main(root):
     h = emit_curve(curve, "PM_FF_PARAMS_TINY_H")
     emit_tiny_points(h, curve)
     write(os.path.join(root, "test", "tiny", "ff_params_tiny.h"), h.text(about(curve.title)))
+    curve = qap(curve.p)
+    h = emit_curve(curve, "PM_FF_PARAMS_QAP_H")
+    write(os.path.join(root, "test", "tiny", "ff_params_qap.h"), h.text(about(curve.title)))
 
 
 if __name__ == "__main__":

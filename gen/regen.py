@@ -12,6 +12,7 @@ GENERATORS = (
     "mont_adx",
     "curve_params",
     "pairing_params",
+    "gpu_mont",
 )
 
 

@@ -394,6 +394,485 @@ pm_mont_sqr_4_adx:
     .cfi_endproc
     .size pm_mont_sqr_4_adx, . - pm_mont_sqr_4_adx
 
+/* void pm_mont_fp2_mul_4_adx(r = rdi, a = rsi, b = rdx, p = rcx, n0 = r8)
+ * rbx: b   rdx: a word of a, then q   rax, rbp: halves of a product
+ * r9 r10 r11 r12 r13: t[0..4]   red zone: c1, and p - b1 above it */
+    .globl pm_mont_fp2_mul_4_adx
+    .hidden pm_mont_fp2_mul_4_adx
+    .type pm_mont_fp2_mul_4_adx, @function
+    .p2align 5
+pm_mont_fp2_mul_4_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    movq %rdx, %rbx
+
+    /* p - b1 */
+    movq (%rcx), %r9
+    movq 8(%rcx), %r10
+    movq 16(%rcx), %r11
+    movq 24(%rcx), %r12
+    subq 32(%rbx), %r9
+    sbbq 40(%rbx), %r10
+    sbbq 48(%rbx), %r11
+    sbbq 56(%rbx), %r12
+    movq %r9, -32(%rsp)
+    movq %r10, -24(%rsp)
+    movq %r11, -16(%rsp)
+    movq %r12, -8(%rsp)
+
+    /* c1 = a0 b1 + a1 b0 */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq 32(%rbx), %r9, %r10
+    mulxq 40(%rbx), %rax, %r11
+    addq %rax, %r10
+    mulxq 48(%rbx), %rax, %r12
+    adcq %rax, %r11
+    mulxq 56(%rbx), %rax, %r13
+    adcq %rax, %r12
+    adcq $0, %r13
+    movq 32(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+    movq %r9, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq 40(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq %r10, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq 48(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq 56(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t - (t < p ? 0 : p) */
+    movq %r13, -64(%rsp)
+    movq %r9, -56(%rsp)
+    movq %r10, -48(%rsp)
+    movq %r11, -40(%rsp)
+    subq (%rcx), %r13
+    sbbq 8(%rcx), %r9
+    sbbq 16(%rcx), %r10
+    sbbq 24(%rcx), %r11
+    cmovcq -64(%rsp), %r13
+    movq %r13, -64(%rsp)
+    cmovcq -56(%rsp), %r9
+    movq %r9, -56(%rsp)
+    cmovcq -48(%rsp), %r10
+    movq %r10, -48(%rsp)
+    cmovcq -40(%rsp), %r11
+    movq %r11, -40(%rsp)
+
+    /* c0 = a0 b0 + a1 (p - b1) */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq (%rbx), %r13, %r9
+    mulxq 8(%rbx), %rax, %r10
+    addq %rax, %r9
+    mulxq 16(%rbx), %rax, %r11
+    adcq %rax, %r10
+    mulxq 24(%rbx), %rax, %r12
+    adcq %rax, %r11
+    adcq $0, %r12
+    movq 32(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+    movq 40(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+    movq %r9, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq 48(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq %r10, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq 56(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r9
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t - (t < p ? 0 : p) */
+    movq %r12, -32(%rsp)
+    movq %r13, -24(%rsp)
+    movq %r9, -16(%rsp)
+    movq %r10, -8(%rsp)
+    subq (%rcx), %r12
+    sbbq 8(%rcx), %r13
+    sbbq 16(%rcx), %r9
+    sbbq 24(%rcx), %r10
+    cmovcq -32(%rsp), %r12
+    movq %r12, -32(%rsp)
+    cmovcq -24(%rsp), %r13
+    movq %r13, -24(%rsp)
+    cmovcq -16(%rsp), %r9
+    movq %r9, -16(%rsp)
+    cmovcq -8(%rsp), %r10
+    movq %r10, -8(%rsp)
+
+    /* r = c0 + c1 u: the inputs may be gone now */
+    movq %r12, (%rdi)
+    movq %r13, 8(%rdi)
+    movq %r9, 16(%rdi)
+    movq %r10, 24(%rdi)
+    movq -64(%rsp), %rax
+    movq %rax, 32(%rdi)
+    movq -56(%rsp), %rax
+    movq %rax, 40(%rdi)
+    movq -48(%rsp), %rax
+    movq %rax, 48(%rdi)
+    movq -40(%rsp), %rax
+    movq %rax, 56(%rdi)
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_mont_fp2_mul_4_adx, . - pm_mont_fp2_mul_4_adx
+
 /* void pm_mont_mul_6_adx(r = rdi, a = rsi, b = rdx, p = rcx, n0 = r8)
  * rbx: b   rdx: a_i, then q   rax, rbp: low and high half of a product
  * r9 r10 r11 r12 r13 r14 r15: t[0..6], renamed from row to row */
@@ -1077,6 +1556,1937 @@ pm_mont_sqr_6_adx:
     ret
     .cfi_endproc
     .size pm_mont_sqr_6_adx, . - pm_mont_sqr_6_adx
+
+/* void pm_mont_fp2_mul_6_adx(r = rdi, a = rsi, b = rdx, p = rcx, n0 = r8)
+ * rbx: b   rdx: a word of a, then q   rax, rbp: halves of a product
+ * r9 r10 r11 r12 r13 r14 r15: t[0..6]   red zone: c1, and p - b1 above it */
+    .globl pm_mont_fp2_mul_6_adx
+    .hidden pm_mont_fp2_mul_6_adx
+    .type pm_mont_fp2_mul_6_adx, @function
+    .p2align 5
+pm_mont_fp2_mul_6_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    movq %rdx, %rbx
+
+    /* p - b1 */
+    movq (%rcx), %r9
+    movq 8(%rcx), %r10
+    movq 16(%rcx), %r11
+    movq 24(%rcx), %r12
+    movq 32(%rcx), %r13
+    movq 40(%rcx), %r14
+    subq 48(%rbx), %r9
+    sbbq 56(%rbx), %r10
+    sbbq 64(%rbx), %r11
+    sbbq 72(%rbx), %r12
+    sbbq 80(%rbx), %r13
+    sbbq 88(%rbx), %r14
+    movq %r9, -48(%rsp)
+    movq %r10, -40(%rsp)
+    movq %r11, -32(%rsp)
+    movq %r12, -24(%rsp)
+    movq %r13, -16(%rsp)
+    movq %r14, -8(%rsp)
+
+    /* c1 = a0 b1 + a1 b0 */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq 48(%rbx), %r9, %r10
+    mulxq 56(%rbx), %rax, %r11
+    addq %rax, %r10
+    mulxq 64(%rbx), %rax, %r12
+    adcq %rax, %r11
+    mulxq 72(%rbx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 80(%rbx), %rax, %r14
+    adcq %rax, %r13
+    mulxq 88(%rbx), %rax, %r15
+    adcq %rax, %r14
+    adcq $0, %r15
+    movq 48(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    adcq $0, %r15                       /* OF is clear: no overflow */
+    movq %r9, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    adcq $0, %r15                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 64(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 72(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 80(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 88(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq 56(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq %r10, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 64(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 72(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 80(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 88(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq 64(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 64(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 72(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 80(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 88(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq 72(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 4 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 32(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 64(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 72(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 80(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 88(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq 80(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+
+    /* t += word 5 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 40(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq 48(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 56(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 64(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 72(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 80(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 88(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+    movq 88(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+    movq %r14, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    adcq $0, %r13                       /* OF is clear: no overflow */
+
+    /* t - (t < p ? 0 : p) */
+    movq %r15, -96(%rsp)
+    movq %r9, -88(%rsp)
+    movq %r10, -80(%rsp)
+    movq %r11, -72(%rsp)
+    movq %r12, -64(%rsp)
+    movq %r13, -56(%rsp)
+    subq (%rcx), %r15
+    sbbq 8(%rcx), %r9
+    sbbq 16(%rcx), %r10
+    sbbq 24(%rcx), %r11
+    sbbq 32(%rcx), %r12
+    sbbq 40(%rcx), %r13
+    cmovcq -96(%rsp), %r15
+    movq %r15, -96(%rsp)
+    cmovcq -88(%rsp), %r9
+    movq %r9, -88(%rsp)
+    cmovcq -80(%rsp), %r10
+    movq %r10, -80(%rsp)
+    cmovcq -72(%rsp), %r11
+    movq %r11, -72(%rsp)
+    cmovcq -64(%rsp), %r12
+    movq %r12, -64(%rsp)
+    cmovcq -56(%rsp), %r13
+    movq %r13, -56(%rsp)
+
+    /* c0 = a0 b0 + a1 (p - b1) */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq (%rbx), %r15, %r9
+    mulxq 8(%rbx), %rax, %r10
+    addq %rax, %r9
+    mulxq 16(%rbx), %rax, %r11
+    adcq %rax, %r10
+    mulxq 24(%rbx), %rax, %r12
+    adcq %rax, %r11
+    mulxq 32(%rbx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 40(%rbx), %rax, %r14
+    adcq %rax, %r13
+    adcq $0, %r14
+    movq 48(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+    movq %r15, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    adcq $0, %r15                       /* OF is clear: no overflow */
+    movq 56(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    adcq $0, %r15                       /* OF is clear: no overflow */
+    movq %r9, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    adcq $0, %r15                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq 64(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+    movq %r10, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    adcq $0, %r9                        /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq 72(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 4 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 32(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq 80(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r12
+    adoxq %rbp, %r13
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 5 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 40(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rbx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 8(%rbx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 16(%rbx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 24(%rbx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 32(%rbx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 40(%rbx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq 88(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq -48(%rsp), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq -40(%rsp), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq -32(%rsp), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq -24(%rsp), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq -16(%rsp), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq -8(%rsp), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r8, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbp
+    adcxq %rax, %r13
+    adoxq %rbp, %r14
+    mulxq 8(%rcx), %rax, %rbp
+    adcxq %rax, %r14
+    adoxq %rbp, %r15
+    mulxq 16(%rcx), %rax, %rbp
+    adcxq %rax, %r15
+    adoxq %rbp, %r9
+    mulxq 24(%rcx), %rax, %rbp
+    adcxq %rax, %r9
+    adoxq %rbp, %r10
+    mulxq 32(%rcx), %rax, %rbp
+    adcxq %rax, %r10
+    adoxq %rbp, %r11
+    mulxq 40(%rcx), %rax, %rbp
+    adcxq %rax, %r11
+    adoxq %rbp, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+
+    /* t - (t < p ? 0 : p) */
+    movq %r14, -48(%rsp)
+    movq %r15, -40(%rsp)
+    movq %r9, -32(%rsp)
+    movq %r10, -24(%rsp)
+    movq %r11, -16(%rsp)
+    movq %r12, -8(%rsp)
+    subq (%rcx), %r14
+    sbbq 8(%rcx), %r15
+    sbbq 16(%rcx), %r9
+    sbbq 24(%rcx), %r10
+    sbbq 32(%rcx), %r11
+    sbbq 40(%rcx), %r12
+    cmovcq -48(%rsp), %r14
+    movq %r14, -48(%rsp)
+    cmovcq -40(%rsp), %r15
+    movq %r15, -40(%rsp)
+    cmovcq -32(%rsp), %r9
+    movq %r9, -32(%rsp)
+    cmovcq -24(%rsp), %r10
+    movq %r10, -24(%rsp)
+    cmovcq -16(%rsp), %r11
+    movq %r11, -16(%rsp)
+    cmovcq -8(%rsp), %r12
+    movq %r12, -8(%rsp)
+
+    /* r = c0 + c1 u: the inputs may be gone now */
+    movq %r14, (%rdi)
+    movq %r15, 8(%rdi)
+    movq %r9, 16(%rdi)
+    movq %r10, 24(%rdi)
+    movq %r11, 32(%rdi)
+    movq %r12, 40(%rdi)
+    movq -96(%rsp), %rax
+    movq %rax, 48(%rdi)
+    movq -88(%rsp), %rax
+    movq %rax, 56(%rdi)
+    movq -80(%rsp), %rax
+    movq %rax, 64(%rdi)
+    movq -72(%rsp), %rax
+    movq %rax, 72(%rdi)
+    movq -64(%rsp), %rax
+    movq %rax, 80(%rdi)
+    movq -56(%rsp), %rax
+    movq %rax, 88(%rdi)
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_mont_fp2_mul_6_adx, . - pm_mont_fp2_mul_6_adx
+
+/* void pm_ntt_split_adx(x = rdi, y = rsi, n = rdx, z = rcx, p = r8, n0 = r9)
+ * rdx: a word of a factor, then q   rax, rbx: halves of a product
+ * r10 r11 r12 r13 r14: t[0..4]   r15: p or zero
+ * red zone: four zeros, the end of x, the factor of a merge */
+    .globl pm_ntt_split_adx
+    .hidden pm_ntt_split_adx
+    .type pm_ntt_split_adx, @function
+    .p2align 5
+pm_ntt_split_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    shlq $5, %rdx                       /* 32 bytes an element */
+    addq %rdi, %rdx
+    movq %rdx, -40(%rsp)
+    movq $0, -32(%rsp)
+    movq $0, -24(%rsp)
+    movq $0, -16(%rsp)
+    movq $0, -8(%rsp)
+
+    .p2align 4
+1:
+
+    /* t = y z */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq (%rcx), %r10, %r11
+    mulxq 8(%rcx), %rax, %r12
+    addq %rax, %r11
+    mulxq 16(%rcx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 24(%rcx), %rax, %r14
+    adcq %rax, %r13
+    adcq $0, %r14
+    movq %r10, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    cmovcq %rbx, %r10
+    cmovcq %rbp, %r11
+    cmovcq %r13, %r12
+
+    /* x - t */
+    movq (%rdi), %rax
+    movq 8(%rdi), %rbx
+    movq 16(%rdi), %rbp
+    movq 24(%rdi), %r13
+    subq %r14, %rax
+    sbbq %r10, %rbx
+    sbbq %r11, %rbp
+    sbbq %r12, %r13
+    leaq -32(%rsp), %r15
+    cmovcq %r8, %r15
+    addq (%r15), %rax
+    adcq 8(%r15), %rbx
+    adcq 16(%r15), %rbp
+    adcq 24(%r15), %r13
+
+    /* x + t, and both to where they belong */
+    addq (%rdi), %r14
+    adcq 8(%rdi), %r10
+    adcq 16(%rdi), %r11
+    adcq 24(%rdi), %r12
+    movq %rax, (%rsi)
+    movq %rbx, 8(%rsi)
+    movq %rbp, 16(%rsi)
+    movq %r13, 24(%rsi)
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    movq %r14, (%rdi)
+    cmovcq %rbx, %r10
+    movq %r10, 8(%rdi)
+    cmovcq %rbp, %r11
+    movq %r11, 16(%rdi)
+    cmovcq %r13, %r12
+    movq %r12, 24(%rdi)
+
+    addq $32, %rdi
+    addq $32, %rsi
+    cmpq %rdi, -40(%rsp)
+    jne 1b
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_ntt_split_adx, . - pm_ntt_split_adx
+
+/* void pm_ntt_split_negated_adx(x = rdi, y = rsi, n = rdx, z = rcx, p = r8, n0 = r9)
+ * rdx: a word of a factor, then q   rax, rbx: halves of a product
+ * r10 r11 r12 r13 r14: t[0..4]   r15: p or zero
+ * red zone: four zeros, the end of x, the factor of a merge */
+    .globl pm_ntt_split_negated_adx
+    .hidden pm_ntt_split_negated_adx
+    .type pm_ntt_split_negated_adx, @function
+    .p2align 5
+pm_ntt_split_negated_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    shlq $5, %rdx                       /* 32 bytes an element */
+    addq %rdi, %rdx
+    movq %rdx, -40(%rsp)
+    movq $0, -32(%rsp)
+    movq $0, -24(%rsp)
+    movq $0, -16(%rsp)
+    movq $0, -8(%rsp)
+
+    .p2align 4
+1:
+
+    /* t = y z */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq (%rsi), %rdx
+    mulxq (%rcx), %r10, %r11
+    mulxq 8(%rcx), %rax, %r12
+    addq %rax, %r11
+    mulxq 16(%rcx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 24(%rcx), %rax, %r14
+    adcq %rax, %r13
+    adcq $0, %r14
+    movq %r10, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 8(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 16(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq 24(%rsi), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    cmovcq %rbx, %r10
+    cmovcq %rbp, %r11
+    cmovcq %r13, %r12
+
+    /* x - t */
+    movq (%rdi), %rax
+    movq 8(%rdi), %rbx
+    movq 16(%rdi), %rbp
+    movq 24(%rdi), %r13
+    subq %r14, %rax
+    sbbq %r10, %rbx
+    sbbq %r11, %rbp
+    sbbq %r12, %r13
+    leaq -32(%rsp), %r15
+    cmovcq %r8, %r15
+    addq (%r15), %rax
+    adcq 8(%r15), %rbx
+    adcq 16(%r15), %rbp
+    adcq 24(%r15), %r13
+
+    /* x + t, and both to where they belong */
+    addq (%rdi), %r14
+    adcq 8(%rdi), %r10
+    adcq 16(%rdi), %r11
+    adcq 24(%rdi), %r12
+    movq %rax, (%rdi)
+    movq %rbx, 8(%rdi)
+    movq %rbp, 16(%rdi)
+    movq %r13, 24(%rdi)
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    movq %r14, (%rsi)
+    cmovcq %rbx, %r10
+    movq %r10, 8(%rsi)
+    cmovcq %rbp, %r11
+    movq %r11, 16(%rsi)
+    cmovcq %r13, %r12
+    movq %r12, 24(%rsi)
+
+    addq $32, %rdi
+    addq $32, %rsi
+    cmpq %rdi, -40(%rsp)
+    jne 1b
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_ntt_split_negated_adx, . - pm_ntt_split_negated_adx
+
+/* void pm_ntt_merge_adx(x = rdi, y = rsi, n = rdx, z = rcx, p = r8, n0 = r9)
+ * rdx: a word of a factor, then q   rax, rbx: halves of a product
+ * r10 r11 r12 r13 r14: t[0..4]   r15: p or zero
+ * red zone: four zeros, the end of x, the factor of a merge */
+    .globl pm_ntt_merge_adx
+    .hidden pm_ntt_merge_adx
+    .type pm_ntt_merge_adx, @function
+    .p2align 5
+pm_ntt_merge_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    shlq $5, %rdx                       /* 32 bytes an element */
+    addq %rdi, %rdx
+    movq %rdx, -40(%rsp)
+    movq $0, -32(%rsp)
+    movq $0, -24(%rsp)
+    movq $0, -16(%rsp)
+    movq $0, -8(%rsp)
+
+    .p2align 4
+1:
+
+    /* x - y */
+    movq (%rdi), %r10
+    movq 8(%rdi), %r11
+    movq 16(%rdi), %r12
+    movq 24(%rdi), %r13
+    subq (%rsi), %r10
+    sbbq 8(%rsi), %r11
+    sbbq 16(%rsi), %r12
+    sbbq 24(%rsi), %r13
+    leaq -32(%rsp), %r15
+    cmovcq %r8, %r15
+    addq (%r15), %r10
+    movq %r10, -72(%rsp)
+    adcq 8(%r15), %r11
+    movq %r11, -64(%rsp)
+    adcq 16(%r15), %r12
+    movq %r12, -56(%rsp)
+    adcq 24(%r15), %r13
+    movq %r13, -48(%rsp)
+
+    /* x = x + y */
+    movq (%rdi), %r10
+    movq 8(%rdi), %r11
+    movq 16(%rdi), %r12
+    movq 24(%rdi), %r13
+    addq (%rsi), %r10
+    adcq 8(%rsi), %r11
+    adcq 16(%rsi), %r12
+    adcq 24(%rsi), %r13
+    movq %r10, %rax
+    movq %r11, %rbx
+    movq %r12, %rbp
+    movq %r13, %r14
+    subq (%r8), %r10
+    sbbq 8(%r8), %r11
+    sbbq 16(%r8), %r12
+    sbbq 24(%r8), %r13
+    cmovcq %rax, %r10
+    movq %r10, (%rdi)
+    cmovcq %rbx, %r11
+    movq %r11, 8(%rdi)
+    cmovcq %rbp, %r12
+    movq %r12, 16(%rdi)
+    cmovcq %r14, %r13
+    movq %r13, 24(%rdi)
+
+    /* y = the difference times z */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -72(%rsp), %rdx
+    mulxq (%rcx), %r10, %r11
+    mulxq 8(%rcx), %rax, %r12
+    addq %rax, %r11
+    mulxq 16(%rcx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 24(%rcx), %rax, %r14
+    adcq %rax, %r13
+    adcq $0, %r14
+    movq %r10, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -64(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -56(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -48(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    movq %r14, (%rsi)
+    cmovcq %rbx, %r10
+    movq %r10, 8(%rsi)
+    cmovcq %rbp, %r11
+    movq %r11, 16(%rsi)
+    cmovcq %r13, %r12
+    movq %r12, 24(%rsi)
+
+    addq $32, %rdi
+    addq $32, %rsi
+    cmpq %rdi, -40(%rsp)
+    jne 1b
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_ntt_merge_adx, . - pm_ntt_merge_adx
+
+/* void pm_ntt_merge_negated_adx(x = rdi, y = rsi, n = rdx, z = rcx, p = r8, n0 = r9)
+ * rdx: a word of a factor, then q   rax, rbx: halves of a product
+ * r10 r11 r12 r13 r14: t[0..4]   r15: p or zero
+ * red zone: four zeros, the end of x, the factor of a merge */
+    .globl pm_ntt_merge_negated_adx
+    .hidden pm_ntt_merge_negated_adx
+    .type pm_ntt_merge_negated_adx, @function
+    .p2align 5
+pm_ntt_merge_negated_adx:
+    .cfi_startproc
+    endbr64
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    shlq $5, %rdx                       /* 32 bytes an element */
+    addq %rdi, %rdx
+    movq %rdx, -40(%rsp)
+    movq $0, -32(%rsp)
+    movq $0, -24(%rsp)
+    movq $0, -16(%rsp)
+    movq $0, -8(%rsp)
+
+    .p2align 4
+1:
+
+    /* y - x */
+    movq (%rsi), %r10
+    movq 8(%rsi), %r11
+    movq 16(%rsi), %r12
+    movq 24(%rsi), %r13
+    subq (%rdi), %r10
+    sbbq 8(%rdi), %r11
+    sbbq 16(%rdi), %r12
+    sbbq 24(%rdi), %r13
+    leaq -32(%rsp), %r15
+    cmovcq %r8, %r15
+    addq (%r15), %r10
+    movq %r10, -72(%rsp)
+    adcq 8(%r15), %r11
+    movq %r11, -64(%rsp)
+    adcq 16(%r15), %r12
+    movq %r12, -56(%rsp)
+    adcq 24(%r15), %r13
+    movq %r13, -48(%rsp)
+
+    /* x = x + y */
+    movq (%rdi), %r10
+    movq 8(%rdi), %r11
+    movq 16(%rdi), %r12
+    movq 24(%rdi), %r13
+    addq (%rsi), %r10
+    adcq 8(%rsi), %r11
+    adcq 16(%rsi), %r12
+    adcq 24(%rsi), %r13
+    movq %r10, %rax
+    movq %r11, %rbx
+    movq %r12, %rbp
+    movq %r13, %r14
+    subq (%r8), %r10
+    sbbq 8(%r8), %r11
+    sbbq 16(%r8), %r12
+    sbbq 24(%r8), %r13
+    cmovcq %rax, %r10
+    movq %r10, (%rdi)
+    cmovcq %rbx, %r11
+    movq %r11, 8(%rdi)
+    cmovcq %rbp, %r12
+    movq %r12, 16(%rdi)
+    cmovcq %r14, %r13
+    movq %r13, 24(%rdi)
+
+    /* y = the difference times z */
+
+    /* t += word 0 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -72(%rsp), %rdx
+    mulxq (%rcx), %r10, %r11
+    mulxq 8(%rcx), %rax, %r12
+    addq %rax, %r11
+    mulxq 16(%rcx), %rax, %r13
+    adcq %rax, %r12
+    mulxq 24(%rcx), %rax, %r14
+    adcq %rax, %r13
+    adcq $0, %r14
+    movq %r10, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    adcq $0, %r14                       /* OF is clear: no overflow */
+
+    /* t += word 1 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -64(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+    movq %r11, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    adcq $0, %r10                       /* OF is clear: no overflow */
+
+    /* t += word 2 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -56(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+    movq %r12, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r12
+    adoxq %rbx, %r13
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    adcq $0, %r11                       /* OF is clear: no overflow */
+
+    /* t += word 3 of each first factor times the second; t = (t + q p) / 2^64 */
+    movq -48(%rsp), %rdx
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%rcx), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%rcx), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%rcx), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%rcx), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r13, %rdx
+    imulq %r9, %rdx                     /* q = t[0] n0 */
+    xorl %eax, %eax                     /* CF = OF = 0 */
+    mulxq (%r8), %rax, %rbx
+    adcxq %rax, %r13
+    adoxq %rbx, %r14
+    mulxq 8(%r8), %rax, %rbx
+    adcxq %rax, %r14
+    adoxq %rbx, %r10
+    mulxq 16(%r8), %rax, %rbx
+    adcxq %rax, %r10
+    adoxq %rbx, %r11
+    mulxq 24(%r8), %rax, %rbx
+    adcxq %rax, %r11
+    adoxq %rbx, %r12
+    adcq $0, %r12                       /* OF is clear: no overflow */
+    movq %r14, %rax
+    movq %r10, %rbx
+    movq %r11, %rbp
+    movq %r12, %r13
+    subq (%r8), %r14
+    sbbq 8(%r8), %r10
+    sbbq 16(%r8), %r11
+    sbbq 24(%r8), %r12
+    cmovcq %rax, %r14
+    movq %r14, (%rsi)
+    cmovcq %rbx, %r10
+    movq %r10, 8(%rsi)
+    cmovcq %rbp, %r11
+    movq %r11, 16(%rsi)
+    cmovcq %r13, %r12
+    movq %r12, 24(%rsi)
+
+    addq $32, %rdi
+    addq $32, %rsi
+    cmpq %rdi, -40(%rsp)
+    jne 1b
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    ret
+    .cfi_endproc
+    .size pm_ntt_merge_negated_adx, . - pm_ntt_merge_negated_adx
 
 #endif
 

@@ -5,6 +5,7 @@
 extern const struct pm_poly pm_poly_bn254_portable, pm_poly_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_poly pm_poly_bn254_adx, pm_poly_bls12_381_adx;
+extern const struct pm_poly pm_poly_bn254_ifma, pm_poly_bls12_381_ifma;
 #endif
 
 struct poly_entry {
@@ -19,6 +20,8 @@ static const struct poly_entry polys[] = {
 #if defined(__x86_64__)
     {PM_CURVE_BN254, PM_BODY_ADX, &pm_poly_bn254_adx},
     {PM_CURVE_BLS12_381, PM_BODY_ADX, &pm_poly_bls12_381_adx},
+    {PM_CURVE_BN254, PM_BODY_IFMA, &pm_poly_bn254_ifma},
+    {PM_CURVE_BLS12_381, PM_BODY_IFMA, &pm_poly_bls12_381_ifma},
 #endif
 };
 

@@ -19,6 +19,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "par/team.h"
+#include "poly/sparse.h"
 
 #include <proofmill/proofmill.h>
 
@@ -39,6 +40,12 @@ struct pm_domain {
  * 32-byte value that carries the factor R^2, so that one Montgomery multiplication by a canonical
  * witness value gives the product in Montgomery form. Any alignment. */
 #define PM_COEFFICIENT_RECORD_BYTES 44
+
+/* A part of them: [first, last) of n. */
+struct pm_record_window {
+    const void *records;
+    uint64_t n, first, last;
+};
 
 /* Kernels of one curve in one body. */
 struct pm_poly {
@@ -63,12 +70,39 @@ struct pm_poly {
      * log_n_max, where there is no w_2n; CANCELLED, DEADLINE. */
     pm_status (*to_odd_coset)(const struct pm_domain *domain, void *vector, struct pm_team *team,
                               const pm_control *control, pm_error *error);
+    /* Values on the domain to values on the coset g w^i (bellman), g the multiplicative generator:
+     * 7 on BLS12-381, 5 on BN254. At any log_n, 0 included; permutes nothing either. Errors:
+     * CANCELLED, DEADLINE. */
+    pm_status (*to_coset)(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                          const pm_control *control, pm_error *error);
 
     /* r[i] = a[i] * b[i]; r may alias either. */
     void (*mul_vectors)(void *r, const void *a, const void *b, uint64_t n, struct pm_team *team);
     /* r[i] = a[i] * b[i] - c[i] as a CANONICAL scalar, ready for an MSM; r may alias any. */
     void (*quotient_scalars)(void *r, const void *a, const void *b, const void *c, uint64_t n,
                              struct pm_team *team);
+    /* r[i] = ab[i] - c[i] as a CANONICAL scalar, for whom has multiplied a and b already; r may
+     * alias either. */
+    void (*quotient_scalars_from_product)(void *r, const void *ab, const void *c, uint64_t n,
+                                          struct pm_team *team);
+    /* out[i] = in[i] as a CANONICAL scalar. Each may have any alignment; out may be in, but must
+     * not overlap it in part. Witnesses of other provers come in Montgomery form. */
+    void (*convert_scalars)(void *out, const void *in, uint64_t n, struct pm_team *team);
+
+    /* The quotient by bellman's reduction, with six transforms in all. On input ab holds the
+     * products a(x) b(x) on the coset x = g w^i (two calls of to_coset and mul_vectors), and c the
+     * VALUES of c on the domain. Since c is interpolated at degree below m = 2^log_n, it need not
+     * visit the coset: on output ab holds, in natural order and as CANONICAL scalars, the
+     * coefficients of
+     *
+     *     h = (the polynomial of ab, interpolated on the coset - c) / (g^m - 1).
+     *
+     * If the witness satisfies every row then h = (a b - c) / (x^m - 1), and the last coefficient,
+     * for which the H query has no point, is zero. c is scratch and holds unspecified scalars
+     * afterwards. Errors: CANCELLED, DEADLINE. */
+    pm_status (*quotient_coefficients)(const struct pm_domain *domain, void *ab, void *c,
+                                       struct pm_team *team, const pm_control *control,
+                                       pm_error *error);
 
     /* a[row] += value * witness[signal] for matrix 0, b[row] for matrix 1, over n records. a and b
      * hold 2^log_n Montgomery scalars, zeroed by the caller; witness has n_signals canonical values
@@ -80,6 +114,25 @@ struct pm_poly {
                                    uint64_t n, int sorted, const void *witness, uint64_t n_signals,
                                    struct pm_team *team, const pm_control *control,
                                    pm_error *error);
+
+    /* c[row] = (A witness)[row] * (B witness)[row] for the records of multiply_matrices, without a
+     * and b: the plan with two vectors makes c from the witness once a and b have been multiplied
+     * into one. Rows are those whose first record is in the window, with the empty ones up to the
+     * next row (at the edges, from row 0 and to the last): windows that follow one another write
+     * every element of c, which need not be zeroed, and read few records of each other's. Errors:
+     * UNSUPPORTED unless `sorted`, since both sums of a row must be complete when they are
+     * multiplied; CANCELLED, DEADLINE. */
+    pm_status (*multiply_products)(void *c, uint32_t log_n, const struct pm_record_window *window,
+                                   int sorted, const void *witness, uint64_t n_signals,
+                                   struct pm_team *team, const pm_control *control,
+                                   pm_error *error);
+
+    /* out = matrix * witness, Montgomery: out holds 2^log_n scalars, all of which are written, zero
+     * behind the matrix's last row; witness as above. Errors: INVALID_ARGUMENT (more rows than
+     * 2^log_n, or fewer signals than the matrix has columns), CANCELLED, DEADLINE. */
+    pm_status (*multiply_sparse)(void *out, uint32_t log_n, const struct pm_sparse *matrix,
+                                 const void *witness, uint64_t n_signals, struct pm_team *team,
+                                 const pm_control *control, pm_error *error);
 
     /* The definition, n^2 work: the oracle of forward. */
     void (*forward_reference)(const struct pm_domain *domain, void *out, const void *in);

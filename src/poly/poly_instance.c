@@ -7,9 +7,19 @@
 #include "base/limits.h"
 #include "ff/ff_instance.inc"
 
+#if PM_INSTANCE_IFMA
+#include "ff/ff_fr8.inc"
+#endif
+
+#include "poly/pointwise.inc"
+
 #include "poly/ntt.inc"
 
+#include "poly/coset.inc"
+
 #include "poly/matrix.inc"
+
+#include "poly/sparse.inc"
 
 /* Elements that a thread should have at least before another one is woken. */
 #define POLY_GRAIN 1024
@@ -44,9 +54,30 @@ static pm_status poly_to_odd_coset(const struct pm_domain *domain, void *vector,
                domain->log_n, PM_INSTANCE_CURVE_STRING, domain->log_n + 1);
     struct ntt_shift shift;
     ntt_init(&shift.ntt, domain, vector, team, control);
-    ntt_root(&shift.w_2n, domain->log_n + 1, domain->root);
-    ntt_odd_coset(&shift, team);
+    ntt_odd_coset(&shift, domain->root, team);
     return shift.ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
+}
+
+static pm_status poly_to_coset(const struct pm_domain *domain, void *vector, struct pm_team *team,
+                               const pm_control *control, pm_error *error) {
+    struct ntt_coset coset;
+    ntt_init(&coset.ntt, domain, vector, team, control);
+    ntt_to_coset(&coset, team);
+    return coset.ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
+}
+
+static pm_status poly_quotient_coefficients(const struct pm_domain *domain, void *ab, void *c,
+                                            struct pm_team *team, const pm_control *control,
+                                            pm_error *error) {
+    struct ntt_coset coset;
+    ntt_init(&coset.ntt, domain, c, team, control);
+    ntt_split(&coset.ntt, true, team);
+    if (!coset.ntt.stopped) {
+        ntt_init(&coset.ntt, domain, ab, team, control);
+        coset.c = c;
+        ntt_quotient(&coset, team);
+    }
+    return coset.ntt.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
 /* Horner at every w^i: quadratic, and shares nothing with the transforms but the root. */
@@ -101,9 +132,7 @@ struct poly_vectors {
 
 static void poly_mul_task(void *argument, size_t begin, size_t end) {
     const struct poly_vectors *vectors = argument;
-    for (size_t i = begin; i < end; i++) {
-        fr_mul(&vectors->r[i], &vectors->a[i], &vectors->b[i]);
-    }
+    pointwise_mul(vectors->r + begin, vectors->a + begin, vectors->b + begin, end - begin);
 }
 
 static void poly_mul_vectors(void *r, const void *a, const void *b, uint64_t n,
@@ -114,18 +143,40 @@ static void poly_mul_vectors(void *r, const void *a, const void *b, uint64_t n,
 
 static void poly_quotient_task(void *argument, size_t begin, size_t end) {
     const struct poly_vectors *vectors = argument;
-    for (size_t i = begin; i < end; i++) {
-        fr t;
-        fr_mul(&t, &vectors->a[i], &vectors->b[i]);
-        fr_sub(&t, &t, &vectors->c[i]);
-        fr_from_mont(vectors->r[i].l, &t);
-    }
+    const fr *b = vectors->b != NULL ? vectors->b + begin : NULL;
+    pointwise_quotient(vectors->r + begin, vectors->a + begin, b, vectors->c + begin, end - begin);
 }
 
 static void poly_quotient_scalars(void *r, const void *a, const void *b, const void *c, uint64_t n,
                                   struct pm_team *team) {
     struct poly_vectors vectors = {.r = r, .a = a, .b = b, .c = c};
     pm_team_for(team, n, POLY_GRAIN, poly_quotient_task, &vectors);
+}
+
+static void poly_quotient_scalars_from_product(void *r, const void *ab, const void *c, uint64_t n,
+                                               struct pm_team *team) {
+    struct poly_vectors vectors = {.r = r, .a = ab, .c = c};
+    pm_team_for(team, n, POLY_GRAIN, poly_quotient_task, &vectors);
+}
+
+struct poly_conversion {
+    unsigned char *out;
+    const unsigned char *in;
+};
+
+static void poly_convert_task(void *argument, size_t begin, size_t end) {
+    const struct poly_conversion *conversion = argument;
+    for (size_t i = begin; i < end; i++) {
+        fr t;
+        fr_load(&t, conversion->in + i * FR_BYTES);
+        fr_from_mont(t.l, &t);
+        fr_store(conversion->out + i * FR_BYTES, &t);
+    }
+}
+
+static void poly_convert_scalars(void *out, const void *in, uint64_t n, struct pm_team *team) {
+    struct poly_conversion conversion = {.out = out, .in = in};
+    pm_team_for(team, n, POLY_GRAIN, poly_convert_task, &conversion);
 }
 
 /* ---------------------------------------------------------------- matrices */
@@ -153,6 +204,44 @@ static pm_status poly_multiply_matrices(void *a, void *b, uint32_t log_n, const 
     return product.stopped ? pm_control_stop_status(control, error) : PM_OK;
 }
 
+static pm_status poly_multiply_products(void *c, uint32_t log_n,
+                                        const struct pm_record_window *window, int sorted,
+                                        const void *witness, uint64_t n_signals,
+                                        struct pm_team *team, const pm_control *control,
+                                        pm_error *error) {
+    PM_FAIL_IF(!sorted, error, PM_UNSUPPORTED,
+               "rows cannot be multiplied from records that are not sorted by row");
+    struct matrix_product product = {.c = c,
+                                     .records = window->records,
+                                     .witness = witness,
+                                     .n = window->n,
+                                     .n_rows = UINT64_C(1) << log_n,
+                                     .n_signals = n_signals,
+                                     .first = window->first,
+                                     .control = control};
+    if (window->n == 0) {
+        memset(c, 0, sizeof(fr) << log_n);
+    }
+    pm_team_for(team, window->last - window->first, POLY_GRAIN, matrix_products_task, &product);
+    return product.stopped ? pm_control_stop_status(control, error) : PM_OK;
+}
+
+static pm_status poly_multiply_sparse(void *out, uint32_t log_n, const struct pm_sparse *matrix,
+                                      const void *witness, uint64_t n_signals, struct pm_team *team,
+                                      const pm_control *control, pm_error *error) {
+    const uint64_t n = UINT64_C(1) << log_n;
+    PM_FAIL_IF(matrix->n_rows > n, error, PM_INVALID_ARGUMENT,
+               "a matrix of %llu rows does not fit a domain of 2^%u points",
+               (unsigned long long)matrix->n_rows, log_n);
+    PM_FAIL_IF(matrix->n_columns > n_signals, error, PM_INVALID_ARGUMENT,
+               "a matrix of %llu columns cannot be multiplied by %llu values",
+               (unsigned long long)matrix->n_columns, (unsigned long long)n_signals);
+    struct sparse_product product = {
+        .out = out, .matrix = matrix, .witness = witness, .control = control};
+    pm_team_for(team, n, POLY_GRAIN, sparse_task, &product);
+    return product.stopped ? pm_control_stop_status(control, error) : PM_OK;
+}
+
 extern const struct pm_poly PM_INSTANCE_NAME(pm_poly);
 const struct pm_poly PM_INSTANCE_NAME(pm_poly) = {
     .curve = PM_INSTANCE_CURVE_ID,
@@ -164,8 +253,14 @@ const struct pm_poly PM_INSTANCE_NAME(pm_poly) = {
     .inverse = poly_inverse,
     .scale_by_powers = poly_scale_by_powers,
     .to_odd_coset = poly_to_odd_coset,
+    .to_coset = poly_to_coset,
     .mul_vectors = poly_mul_vectors,
     .quotient_scalars = poly_quotient_scalars,
+    .quotient_scalars_from_product = poly_quotient_scalars_from_product,
+    .convert_scalars = poly_convert_scalars,
+    .quotient_coefficients = poly_quotient_coefficients,
     .multiply_matrices = poly_multiply_matrices,
+    .multiply_products = poly_multiply_products,
+    .multiply_sparse = poly_multiply_sparse,
     .forward_reference = poly_forward_reference,
 };

@@ -2,126 +2,10 @@
 /* Transforms, pointwise kernels and matrix products of both curves in every body that this CPU
  * runs, against definitions computed through the field tables. */
 #include "base/clock.h"
-#include "ff/field.h"
-#include "poly/poly.h"
-#include "support/seeded_random.h"
+#include "poly_setting.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define WORDS 4 /* of a scalar, both curves */
-
-static struct seeded_random entropy;
-
-struct instance {
-    const struct pm_poly *poly;
-    const struct pm_field *fr;
-    uint64_t generators[2]; /* of the roots, by enum pm_root */
-};
-
-/* Calls check for every curve and body. */
-static void for_each_instance(void (*check)(const struct instance *instance)) {
-    for (int curve = PM_CURVE_BN254; curve <= PM_CURVE_BLS12_381; curve++) {
-        for (int body = 0; body < PM_BODY_COUNT; body++) {
-            struct instance instance = {.poly = pm_poly_get((pm_curve_id)curve, (enum pm_body)body),
-                                        .fr = pm_field_fr((pm_curve_id)curve, (enum pm_body)body),
-                                        .generators = {5, curve == PM_CURVE_BN254 ? 5 : 7}};
-            if (instance.poly != NULL) {
-                check(&instance);
-            }
-        }
-    }
-}
-
-/* ---------------------------------------------------------------- small tools */
-
-static uint64_t *new_vector(uint64_t n) {
-    void *vector = NULL;
-    assert_int_equal(
-        pm_memory_alloc_array(NULL, "test vector", n, PM_FR_BYTES, PM_MEMORY_PLAIN, &vector, NULL),
-        PM_OK);
-    return vector;
-}
-
-static void random_scalar(const struct pm_field *fr, uint64_t *r) {
-    uint64_t wide[8];
-    for (int i = 0; i < 8; i++) {
-        wide[i] = seeded_random_u64(&entropy);
-    }
-    fr->reduce_wide(r, wide);
-}
-
-static uint64_t *random_vector(const struct pm_field *fr, uint64_t n) {
-    uint64_t *vector = new_vector(n);
-    for (uint64_t i = 0; i < n; i++) {
-        random_scalar(fr, vector + i * WORDS);
-    }
-    return vector;
-}
-
-static uint64_t *copy_vector(const uint64_t *from, uint64_t n) {
-    uint64_t *vector = new_vector(n);
-    memcpy(vector, from, n * PM_FR_BYTES);
-    return vector;
-}
-
-static void small_scalar(const struct pm_field *fr, uint64_t *r, uint64_t x) {
-    const uint64_t canonical[WORDS] = {x};
-    fr->to_mont(r, canonical, 1);
-}
-
-/* generator^((r - 1) / 2^log_order): the definition of the root, from the modulus alone. */
-static void root_of_order(const struct instance *instance, enum pm_root root, uint32_t log_order,
-                          uint64_t *w) {
-    uint64_t exponent[WORDS], generator[WORDS];
-    memcpy(exponent, instance->fr->modulus, sizeof exponent);
-    exponent[0] -= 1; /* r is odd */
-    for (uint32_t i = 0; i < log_order; i++) {
-        assert_int_equal(exponent[0] & 1, 0);
-        for (int k = 0; k < WORDS; k++) {
-            exponent[k] = exponent[k] >> 1 | (k + 1 < WORDS ? exponent[k + 1] << 63 : 0);
-        }
-    }
-    small_scalar(instance->fr, generator, instance->generators[root]);
-    instance->fr->pow(w, generator, exponent, WORDS);
-}
-
-/* Horner. */
-static void evaluate(const struct pm_field *fr, uint64_t *r, const uint64_t *coefficients,
-                     uint64_t n, const uint64_t *x) {
-    uint64_t sum[WORDS] = {0};
-    for (uint64_t j = n; j-- > 0;) {
-        fr->mul(sum, sum, x);
-        fr->add(sum, sum, coefficients + j * WORDS);
-    }
-    memcpy(r, sum, sizeof sum);
-}
-
-static struct pm_domain new_domain(const struct pm_poly *poly, uint32_t log_n, enum pm_root root,
-                                   struct pm_team *team) {
-    struct pm_domain domain;
-    assert_int_equal(pm_domain_create(poly, log_n, root, team, NULL, &domain, NULL), PM_OK);
-    return domain;
-}
-
-static struct pm_team *new_team(uint32_t threads) {
-    struct pm_team *team = NULL;
-    assert_int_equal(pm_team_create(threads, &team, NULL), PM_OK);
-    return team;
-}
-
-static void assert_vectors_equal(const uint64_t *a, const uint64_t *b, uint64_t n) {
-    assert_memory_equal(a, b, n * PM_FR_BYTES);
-}
 
 /* ---------------------------------------------------------------- lookup */
 
@@ -342,6 +226,81 @@ static void test_odd_coset_is_the_definition(void **state) {
     for_each_instance(check_odd_coset);
 }
 
+/* What is hard on carries and on lazy sums: zeros, ones, r - 1, and words of all ones or zeros. */
+static uint64_t *extreme_vector(const struct pm_field *fr, uint64_t n, int pattern) {
+    uint64_t *vector = new_vector(n);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t *at = vector + i * WORDS;
+        memcpy(at, fr->modulus, PM_FR_BYTES);
+        at[0] -= 1;
+        switch (pattern) {
+        case 0: /* all r - 1 */
+            break;
+        case 1: /* 0 and r - 1 by turns */
+            memset(at, i % 2 == 0 ? 0 : 0xff, i % 2 == 0 ? PM_FR_BYTES : 0);
+            break;
+        case 2: /* one of them in the last place */
+            memset(at, 0, i + 1 < n ? PM_FR_BYTES : 0);
+            break;
+        default:
+            at[0] = seeded_random_below(&entropy, 2) ? UINT64_MAX : 0;
+            at[1] = seeded_random_below(&entropy, 2) ? UINT64_MAX : 0;
+            at[2] = seeded_random_below(&entropy, 2) ? UINT64_MAX : 0;
+            at[3] = seeded_random_below(&entropy, 2) ? at[3] - 1 : 0;
+            break;
+        }
+    }
+    return vector;
+}
+
+/* All transforms one after the other, and the pointwise kernels, give the bits of the portable
+ * body. */
+static void check_bodies_agree(const struct instance *instance, uint32_t log_n, int pattern,
+                               struct pm_team *team) {
+    const struct pm_poly *const polys[2] = {pm_poly_get(instance->poly->curve, PM_BODY_PORTABLE),
+                                            instance->poly};
+    const uint64_t n = UINT64_C(1) << log_n;
+    uint64_t *a[2], *b[2];
+    for (int i = 0; i < 2; i++) {
+        struct pm_domain domain = new_domain(polys[i], log_n, PM_ROOT_BELLMAN, NULL);
+        struct seeded_random same = entropy;
+        a[i] = extreme_vector(instance->fr, n, pattern);
+        entropy = i == 0 ? same : entropy;
+        b[i] = copy_vector(a[i], n);
+        assert_int_equal(polys[i]->forward(&domain, a[i], team, NULL, NULL), PM_OK);
+        assert_int_equal(polys[i]->to_odd_coset(&domain, a[i], team, NULL, NULL), PM_OK);
+        assert_int_equal(polys[i]->inverse(&domain, b[i], team, NULL, NULL), PM_OK);
+        assert_int_equal(polys[i]->to_coset(&domain, b[i], team, NULL, NULL), PM_OK);
+        polys[i]->mul_vectors(a[i], a[i], b[i], n, team);
+        polys[i]->quotient_scalars(b[i], a[i], b[i], b[i], n, team);
+        pm_domain_destroy(&domain);
+    }
+    assert_vectors_equal(a[1], a[0], n);
+    assert_vectors_equal(b[1], b[0], n);
+    for (int i = 0; i < 2; i++) {
+        pm_memory_free(a[i]);
+        pm_memory_free(b[i]);
+    }
+}
+
+static void check_extremes(const struct instance *instance) {
+    struct pm_team *team = new_team(33); /* blocks of 2^10, so that tiles have all seven levels */
+    for (int pattern = 0; pattern < 4; pattern++) {
+        for (uint32_t log_n = 0; log_n <= 15; log_n++) {
+            check_bodies_agree(instance, log_n, pattern, NULL);
+        }
+        if (strcmp(instance->poly->body, "portable") != 0) {
+            check_bodies_agree(instance, 17, pattern, team);
+        }
+    }
+    pm_team_destroy(team);
+}
+
+static void test_bodies_agree_at_extremes(void **state) {
+    (void)state;
+    for_each_instance(check_extremes);
+}
+
 static void check_threads_equal(const struct instance *instance) {
     static const uint32_t threads[] = {1, 2, 3, 5, 33};
     static const uint32_t log_sizes[] = {0, 1, 9, 11, 12, 15};
@@ -488,6 +447,12 @@ static struct matrices make_matrices(const struct pm_field *fr, uint32_t log_n, 
         }
         uint64_t coefficient[WORDS], value[WORDS], x[WORDS], term[WORDS];
         random_scalar(fr, coefficient);
+        if (i % 3 != 0) { /* most are 1 or -1 */
+            memcpy(coefficient, fr->one, sizeof coefficient);
+        }
+        if (i % 3 == 2) {
+            fr->neg(coefficient, coefficient);
+        }
         fr->to_mont(value, coefficient, 1);
         put_record(m.records + i * RECORD, matrix, row, signal, value);
         uint64_t canonical[WORDS];
@@ -498,6 +463,30 @@ static struct matrices make_matrices(const struct pm_field *fr, uint32_t log_n, 
         fr->add(sum, sum, term);
     }
     return m;
+}
+
+/* The products from windows of `step` records, which may begin and end within a row. */
+static void check_products_of(const struct instance *instance, const struct matrices *m,
+                              uint64_t step, struct pm_team *team) {
+    const uint64_t n_rows = UINT64_C(1) << m->log_n;
+    uint64_t *c = new_vector(n_rows), *expected = new_vector(n_rows);
+    memset(c, 0x5a, n_rows * PM_FR_BYTES); /* every element is written */
+    struct pm_record_window window = {.records = m->records, .n = m->n};
+    do {
+        window.last = m->n - window.first < step ? m->n : window.first + step;
+        assert_int_equal(instance->poly->multiply_products(c, m->log_n, &window, 1, m->witness,
+                                                           m->n_signals, team, NULL, NULL),
+                         PM_OK);
+        window.first = window.last;
+    } while (window.first < m->n);
+    instance->poly->mul_vectors(expected, m->expected_a, m->expected_b, n_rows, NULL);
+    assert_vectors_equal(c, expected, n_rows);
+    window.first = 0;
+    assert_int_equal(instance->poly->multiply_products(c, m->log_n, &window, 0, m->witness,
+                                                       m->n_signals, team, NULL, NULL),
+                     PM_UNSUPPORTED);
+    pm_memory_free(c);
+    pm_memory_free(expected);
 }
 
 static void check_matrices_of(const struct instance *instance, const struct matrices *m,
@@ -512,6 +501,11 @@ static void check_matrices_of(const struct instance *instance, const struct matr
                          PM_OK);
         assert_vectors_equal(a, m->expected_a, n_rows);
         assert_vectors_equal(b, m->expected_b, n_rows);
+        if (sorted) {
+            check_products_of(instance, m, m->n, team);
+            check_products_of(instance, m, 1 + m->n / 7, team);
+            check_products_of(instance, m, 1 + m->n / 300, team);
+        }
         pm_memory_free(a);
         pm_memory_free(b);
         pm_team_destroy(team);
@@ -579,6 +573,7 @@ static void check_stopped(const struct instance *instance, const pm_control *con
     struct pm_team *team = new_team(2);
     struct pm_domain domain = new_domain(poly, 12, PM_ROOT_SNARKJS, NULL);
     uint64_t *vector = random_vector(instance->fr, 4096);
+    uint64_t *other = random_vector(instance->fr, 4096);
     struct matrices m = make_matrices(instance->fr, 12, 100, true, false);
     pm_error error = PM_ERROR_INIT;
     assert_int_equal(poly->forward(&domain, vector, team, control, &error), expected);
@@ -590,8 +585,16 @@ static void check_stopped(const struct instance *instance, const pm_control *con
                                                  m.witness, m.n_signals, team, control, NULL),
                          expected);
     }
+    const struct pm_record_window all = {.records = m.records, .n = m.n, .last = m.n};
+    assert_int_equal(
+        poly->multiply_products(vector, 12, &all, 1, m.witness, m.n_signals, team, control, NULL),
+        expected);
+    assert_int_equal(poly->to_coset(&domain, vector, team, control, NULL), expected);
+    assert_int_equal(poly->quotient_coefficients(&domain, vector, other, team, control, NULL),
+                     expected);
     free(m.memory);
     free(m.witness_memory);
+    pm_memory_free(other);
     pm_memory_free(m.expected_a);
     pm_memory_free(m.expected_b);
     pm_memory_free(vector);
@@ -655,6 +658,7 @@ int main(void) {
         cmocka_unit_test(test_large_transforms),
         cmocka_unit_test(test_forward_is_linear),
         cmocka_unit_test(test_odd_coset_is_the_definition),
+        cmocka_unit_test(test_bodies_agree_at_extremes),
         cmocka_unit_test(test_any_number_of_threads_gives_the_same),
         cmocka_unit_test(test_pointwise_kernels),
         cmocka_unit_test(test_matrix_products),
