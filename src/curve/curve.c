@@ -5,6 +5,7 @@
 extern const struct pm_curve pm_curve_bn254_portable, pm_curve_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_curve pm_curve_bn254_adx, pm_curve_bls12_381_adx;
+extern const struct pm_curve pm_curve_bn254_ifma, pm_curve_bls12_381_ifma;
 #endif
 
 static const struct pm_curve *const tables[][PM_BODY_COUNT] = {
@@ -13,6 +14,7 @@ static const struct pm_curve *const tables[][PM_BODY_COUNT] = {
             [PM_BODY_PORTABLE] = &pm_curve_bn254_portable,
 #if defined(__x86_64__)
             [PM_BODY_ADX] = &pm_curve_bn254_adx,
+            [PM_BODY_IFMA] = &pm_curve_bn254_ifma,
 #endif
         },
     [PM_CURVE_BLS12_381] =
@@ -20,6 +22,7 @@ static const struct pm_curve *const tables[][PM_BODY_COUNT] = {
             [PM_BODY_PORTABLE] = &pm_curve_bls12_381_portable,
 #if defined(__x86_64__)
             [PM_BODY_ADX] = &pm_curve_bls12_381_adx,
+            [PM_BODY_IFMA] = &pm_curve_bls12_381_ifma,
 #endif
         },
 };

@@ -5,17 +5,20 @@
 extern const struct pm_fixed_base pm_fixed_base_bn254_portable, pm_fixed_base_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_fixed_base pm_fixed_base_bn254_adx, pm_fixed_base_bls12_381_adx;
+extern const struct pm_fixed_base pm_fixed_base_bn254_ifma, pm_fixed_base_bls12_381_ifma;
 #endif
 
 static const struct pm_fixed_base *const fixed_bases[][PM_BODY_COUNT] = {
     [PM_CURVE_BN254] = {[PM_BODY_PORTABLE] = &pm_fixed_base_bn254_portable,
 #if defined(__x86_64__)
-                        [PM_BODY_ADX] = &pm_fixed_base_bn254_adx
+                        [PM_BODY_ADX] = &pm_fixed_base_bn254_adx,
+                        [PM_BODY_IFMA] = &pm_fixed_base_bn254_ifma
 #endif
     },
     [PM_CURVE_BLS12_381] = {[PM_BODY_PORTABLE] = &pm_fixed_base_bls12_381_portable,
 #if defined(__x86_64__)
-                            [PM_BODY_ADX] = &pm_fixed_base_bls12_381_adx
+                            [PM_BODY_ADX] = &pm_fixed_base_bls12_381_adx,
+                            [PM_BODY_IFMA] = &pm_fixed_base_bls12_381_ifma
 #endif
     },
 };

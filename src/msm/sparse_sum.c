@@ -7,17 +7,20 @@
 extern const struct pm_sparse_sum pm_sparse_sum_bn254_portable, pm_sparse_sum_bls12_381_portable;
 #if defined(__x86_64__)
 extern const struct pm_sparse_sum pm_sparse_sum_bn254_adx, pm_sparse_sum_bls12_381_adx;
+extern const struct pm_sparse_sum pm_sparse_sum_bn254_ifma, pm_sparse_sum_bls12_381_ifma;
 #endif
 
 static const struct pm_sparse_sum *const sparse_sums[][PM_BODY_COUNT] = {
     [PM_CURVE_BN254] = {[PM_BODY_PORTABLE] = &pm_sparse_sum_bn254_portable,
 #if defined(__x86_64__)
-                        [PM_BODY_ADX] = &pm_sparse_sum_bn254_adx
+                        [PM_BODY_ADX] = &pm_sparse_sum_bn254_adx,
+                        [PM_BODY_IFMA] = &pm_sparse_sum_bn254_ifma
 #endif
     },
     [PM_CURVE_BLS12_381] = {[PM_BODY_PORTABLE] = &pm_sparse_sum_bls12_381_portable,
 #if defined(__x86_64__)
-                            [PM_BODY_ADX] = &pm_sparse_sum_bls12_381_adx
+                            [PM_BODY_ADX] = &pm_sparse_sum_bls12_381_adx,
+                            [PM_BODY_IFMA] = &pm_sparse_sum_bls12_381_ifma
 #endif
     },
 };

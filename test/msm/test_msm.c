@@ -32,6 +32,7 @@ static struct seeded_random entropy;
 enum scalar_mix {
     SCALARS_ZERO,
     SCALARS_ONE,
+    SCALARS_PLUS_MINUS_ONE,
     SCALARS_MINUS_ONE,
     SCALARS_EQUAL,
     SCALARS_MOSTLY_BITS,
@@ -154,6 +155,12 @@ static void make_scalar(const struct pm_field *fr, enum scalar_mix mix, uint64_t
     case SCALARS_ONE:
         k[0] = 1;
         break;
+    case SCALARS_PLUS_MINUS_ONE:
+        if (seeded_random_below(&entropy, 2) == 0) {
+            k[0] = 1;
+            break;
+        }
+        __attribute__((fallthrough));
     case SCALARS_MINUS_ONE:
         memcpy(k, fr->modulus, PM_FR_BYTES);
         k[0]--; /* the order is odd */
@@ -427,8 +434,9 @@ static void test_every_single_bit_scalar(void **state) {
 }
 
 static void check_threads(const struct instance *instance) {
-    static const uint32_t threads[] = {1, 2, 3, 7};
-    static const enum scalar_mix mixes[] = {SCALARS_UNIFORM, SCALARS_ONE, SCALARS_MOSTLY_BITS};
+    static const uint32_t threads[] = {1, 2, 3, 7, 64};
+    static const enum scalar_mix mixes[] = {SCALARS_UNIFORM, SCALARS_ONE, SCALARS_MOSTLY_BITS,
+                                            SCALARS_EQUAL};
     for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
         struct problem problem = make_problem(instance, 500, mixes[i], POINTS_SOME_INFINITE);
         struct problem few = make_problem(instance, 5, mixes[i], POINTS_DISTINCT);
@@ -481,6 +489,182 @@ static void check_linearity(const struct instance *instance) {
 static void test_linearity(void **state) {
     (void)state;
     for_each_instance(check_linearity);
+}
+
+/* ---------------------------------------------------------------- densities */
+
+enum density_mix {
+    DENSITY_EMPTY,
+    DENSITY_FULL,
+    DENSITY_FIRST,
+    DENSITY_LAST,
+    DENSITY_RANDOM,
+    DENSITY_SPARSE,
+    DENSITY_WORDS, /* whole words and none, in turn */
+    DENSITY_MIX_COUNT
+};
+
+static bool is_dense(enum density_mix mix, uint64_t i, uint64_t n) {
+    switch (mix) {
+    case DENSITY_EMPTY:
+        return false;
+    case DENSITY_FULL:
+    case DENSITY_MIX_COUNT:
+        return true;
+    case DENSITY_FIRST:
+        return i == 0;
+    case DENSITY_LAST:
+        return i + 1 == n;
+    case DENSITY_RANDOM:
+        return seeded_random_below(&entropy, 2) == 0;
+    case DENSITY_SPARSE:
+        return seeded_random_below(&entropy, 50) == 0;
+    case DENSITY_WORDS:
+        return i / 64 % 2 == 1;
+    }
+    return false;
+}
+
+/* A problem with a density, both ways, and the same without one: scalars 0 where no bit is set. */
+struct thinned {
+    struct problem plain;
+    uint64_t *density;
+    uint32_t *rank;
+    unsigned char *sparse, *compact; /* points; what no bit speaks for is on no curve */
+    struct pm_msm_input in_place, packed;
+};
+
+static struct thinned thin(const struct instance *instance, uint64_t n, enum scalar_mix scalars,
+                           enum point_mix points, enum density_mix mix) {
+    const size_t affine_bytes = instance->group->affine_bytes;
+    struct thinned thinned = {.plain = make_problem(instance, n, scalars, points)};
+    thinned.density = calloc(n / 64 + 1, sizeof(uint64_t));
+    thinned.rank = malloc(pm_msm_rank_bytes(n));
+    thinned.sparse = malloc(n * affine_bytes + 1);
+    thinned.compact = malloc(n * affine_bytes + 1);
+    assert_true(thinned.density != NULL && thinned.rank != NULL);
+    assert_true(thinned.sparse != NULL && thinned.compact != NULL);
+    memset(thinned.sparse, 0x11, n * affine_bytes + 1);
+    uint64_t n_points = 0;
+    struct problem *plain = &thinned.plain;
+    unsigned char *kept = malloc(n * PM_FR_BYTES + 1); /* the scalars that the density drops, too */
+    assert_non_null(kept);
+    memcpy(kept, plain->scalars, n * PM_FR_BYTES);
+    for (uint64_t i = 0; i < n; i++) {
+        if (!is_dense(mix, i, n)) {
+            memset(plain->scalars + i * PM_FR_BYTES, 0, PM_FR_BYTES);
+            continue;
+        }
+        thinned.density[i / 64] |= UINT64_C(1) << (i % 64);
+        const unsigned char *point = plain->points + i * affine_bytes;
+        memcpy(thinned.sparse + 1 + i * affine_bytes, point, affine_bytes);
+        memcpy(thinned.compact + 1 + n_points++ * affine_bytes, point, affine_bytes);
+    }
+    /* the oracle in the fastest body, since most of these tests' time is its */
+    pm_msm_get(instance->msm->curve, pm_cpu_best_body())
+        ->reference(instance->which, plain->points, plain->scalars, n, &plain->expected);
+    memcpy(plain->scalars, kept, n * PM_FR_BYTES);
+    free(kept);
+    thinned.density[n / 64] |= UINT64_MAX << (n % 64); /* beyond the scalars: ignored */
+    assert_int_equal(pm_msm_rank_fill(thinned.density, n, thinned.rank), n_points);
+    thinned.in_place = (struct pm_msm_input){.points = thinned.sparse + 1,
+                                             .n_points = n,
+                                             .scalars = plain->scalars,
+                                             .n_scalars = n,
+                                             .density = thinned.density};
+    thinned.packed = thinned.in_place;
+    thinned.packed.points = thinned.compact + 1;
+    thinned.packed.n_points = n_points;
+    thinned.packed.rank = thinned.rank;
+    return thinned;
+}
+
+static void free_thinned(struct thinned *thinned) {
+    free_problem(&thinned->plain);
+    free(thinned->density);
+    free(thinned->rank);
+    free(thinned->sparse);
+    free(thinned->compact);
+}
+
+static pm_status run_input(const struct instance *instance, const struct pm_msm_input *input,
+                           struct pm_team *team, struct pm_group_point *result) {
+    const uint64_t n_bytes =
+        instance->msm->bytes(instance->which, input->n_scalars, pm_team_threads(team));
+    void *memory = NULL;
+    assert_int_equal(posix_memalign(&memory, PM_BUFFER_ALIGNMENT, n_bytes), 0);
+    memset(memory, 0x5c, n_bytes);
+    const pm_status status =
+        instance->msm->run_input(instance->which, input, team, memory, NULL, result, NULL);
+    free(memory);
+    return status;
+}
+
+static void check_thinned(const struct instance *instance, const struct thinned *thinned,
+                          struct pm_team *team) {
+    const struct pm_msm_input *const inputs[] = {&thinned->in_place, &thinned->packed};
+    for (size_t i = 0; i < 2; i++) {
+        struct pm_group_point result;
+        assert_int_equal(run_input(instance, inputs[i], team, &result), PM_OK);
+        assert_true(instance->group->eq(&result, &thinned->plain.expected));
+    }
+}
+
+static void check_densities(const struct instance *instance) {
+    static const uint64_t sizes[] = {1, 63, 64, 65, 257};
+    struct pm_team *team = new_team(3);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (int mix = 0; mix < DENSITY_MIX_COUNT; mix++) {
+            const bool is_uniform = (s + (size_t)mix) % 2 == 0;
+            struct thinned thinned =
+                thin(instance, sizes[s], is_uniform ? SCALARS_UNIFORM : SCALARS_MOSTLY_BITS,
+                     is_uniform ? POINTS_DISTINCT : POINTS_SOME_INFINITE, (enum density_mix)mix);
+            check_thinned(instance, &thinned, mix % 2 == 0 ? NULL : team);
+            free_thinned(&thinned);
+        }
+    }
+    pm_team_destroy(team);
+}
+
+static void test_every_edge_of_a_density(void **state) {
+    (void)state;
+    for_each_instance(check_densities);
+}
+
+static void check_density_and_threads(const struct instance *instance) {
+    static const uint32_t threads[] = {1, 2, 7, 64};
+    struct thinned thinned =
+        thin(instance, 600, SCALARS_MOSTLY_BITS, POINTS_DISTINCT, DENSITY_RANDOM);
+    for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+        struct pm_team *team = new_team(threads[t]);
+        check_thinned(instance, &thinned, team);
+        pm_team_destroy(team);
+    }
+    free_thinned(&thinned);
+}
+
+static void test_densities_with_teams(void **state) {
+    (void)state;
+    for_each_instance(check_density_and_threads);
+}
+
+static void check_wrong_number_of_points(const struct instance *instance) {
+    struct thinned thinned = thin(instance, 300, SCALARS_UNIFORM, POINTS_DISTINCT, DENSITY_RANDOM);
+    struct pm_group_point result;
+    thinned.packed.n_points++;
+    assert_int_equal(run_input(instance, &thinned.packed, NULL, &result), PM_INVALID_ARGUMENT);
+    thinned.packed.n_points -= 2;
+    assert_int_equal(run_input(instance, &thinned.packed, NULL, &result), PM_INVALID_ARGUMENT);
+    thinned.in_place.n_points--;
+    assert_int_equal(run_input(instance, &thinned.in_place, NULL, &result), PM_INVALID_ARGUMENT);
+    thinned.in_place.density = NULL;
+    assert_int_equal(run_input(instance, &thinned.in_place, NULL, &result), PM_INVALID_ARGUMENT);
+    free_thinned(&thinned);
+}
+
+static void test_wrong_numbers_of_points_are_refused(void **state) {
+    (void)state;
+    for_each_instance(check_wrong_number_of_points);
 }
 
 /* ---------------------------------------------------------------- control */
@@ -590,6 +774,9 @@ int main(void) {
         cmocka_unit_test(test_every_single_bit_scalar),
         cmocka_unit_test(test_any_number_of_threads_gives_the_same),
         cmocka_unit_test(test_linearity),
+        cmocka_unit_test(test_every_edge_of_a_density),
+        cmocka_unit_test(test_densities_with_teams),
+        cmocka_unit_test(test_wrong_numbers_of_points_are_refused),
         cmocka_unit_test(test_control_is_honoured),
         cmocka_unit_test(test_cancel_reaches_a_running_multiplication),
         cmocka_unit_test(test_D9_bits_are_cheap_and_giant_buckets_harmless),

@@ -47,8 +47,10 @@ static int make_tables(void **state) {
     uint64_t n_bytes = 0;
     for (uint64_t n = 0; n <= 300; n++) {
         for (uint32_t threads = 1; threads <= 3; threads++) {
-            const uint64_t need = msm->bytes(PM_MSM_G2, n, threads);
-            n_bytes = need > n_bytes ? need : n_bytes;
+            for (int group = PM_MSM_G1; group <= PM_MSM_G2; group++) {
+                const uint64_t need = msm->bytes((enum pm_msm_group)group, n, threads);
+                n_bytes = need > n_bytes ? need : n_bytes;
+            }
         }
     }
     return posix_memalign(&scratch, PM_BUFFER_ALIGNMENT, n_bytes);
@@ -147,6 +149,41 @@ static void test_crowds_with_teams(void **state) {
     }
 }
 
+/* So many digits that a window is sorted in several ranges, on top of one another. */
+static void check_many(uint64_t n, uint32_t below, uint32_t threads) {
+    const uint64_t n_bytes = msm->bytes(PM_MSM_G1, n, threads);
+    g1_affine *points = calloc(n, sizeof *points), affine;
+    uint64_t *k = calloc(n, sizeof *k), seed = n, sum = 0;
+    void *memory = NULL;
+    struct pm_team *team = NULL;
+    g1_jac result;
+    assert_int_equal(posix_memalign(&memory, PM_BUFFER_ALIGNMENT, n_bytes), 0);
+    assert_true(points != NULL && k != NULL);
+    for (uint64_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005 + 1442695040888963407;
+        k[i] = (seed >> 33) % below;
+        const uint64_t m = (seed >> 20) % ORDER;
+        points[i] = multiples_g1[m];
+        sum = (sum + k[i] * m) % ORDER;
+    }
+    assert_int_equal(pm_team_create(threads, &team, NULL), PM_OK);
+    assert_int_equal(msm->run(PM_MSM_G1, points, k, n, team, memory, NULL, &result, NULL), PM_OK);
+    g1_jac_to_affine(&affine, &result);
+    assert_true(g1_affine_eq(&affine, &multiples_g1[sum]));
+    pm_team_destroy(team);
+    free(memory);
+    free(points);
+    free(k);
+}
+
+static void test_more_points_than_are_sorted_at_once(void **state) {
+    (void)state;
+    check_many(600001, ORDER, 1);
+    check_many(530000, ORDER, 2);
+    check_many(300000, 40, 2);
+    check_many(100000, 2, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_point_is_infinity),
@@ -154,6 +191,7 @@ int main(void) {
         cmocka_unit_test(test_every_point),
         cmocka_unit_test(test_all_pairs_and_triples_of_a_sample),
         cmocka_unit_test(test_crowds_with_teams),
+        cmocka_unit_test(test_more_points_than_are_sorted_at_once),
     };
     return cmocka_run_group_tests(tests, make_tables, free_tables);
 }
