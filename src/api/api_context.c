@@ -39,6 +39,11 @@ static pm_status choose_body(uint32_t arithmetic, enum pm_body *body, pm_error *
                    "this CPU lacks BMI2 or ADX, which the adx arithmetic needs");
         *body = PM_BODY_ADX;
         return PM_OK;
+    case PM_ARITHMETIC_IFMA:
+        PM_FAIL_IF(!pm_cpu_has_body(PM_BODY_IFMA), error, PM_UNSUPPORTED,
+                   "this CPU lacks AVX-512 IFMA, which the ifma arithmetic needs");
+        *body = PM_BODY_IFMA;
+        return PM_OK;
     default:
         PM_FAIL(error, PM_INVALID_ARGUMENT, "arithmetic %u is not a pm_arithmetic", arithmetic);
     }
@@ -58,6 +63,10 @@ pm_status pm_context_create(const pm_context_options *options, pm_context **cont
     PM_TRY(pm_memory_alloc(NULL, "context", sizeof(pm_context), PM_MEMORY_PLAIN, &buffer, error));
     pm_context *made = buffer;
     made->body = body;
+    pm_context_set_backend(made, NULL);
+#ifndef NDEBUG
+    made->strict = true;
+#endif
     const pm_status status = pm_team_create(threads, &made->team, error);
     if (status != PM_OK) {
         pm_memory_free(made);
@@ -72,6 +81,14 @@ void pm_context_destroy(pm_context *context) {
         pm_team_destroy(context->team);
         pm_memory_free(context);
     }
+}
+
+void pm_context_set_backend(pm_context *context, struct pm_backend *backend) {
+    context->backend = backend != NULL ? backend : pm_backend_cpu();
+}
+
+void pm_context_set_strict(pm_context *context, bool strict) {
+    context->strict = strict;
 }
 
 uint32_t pm_context_threads(const pm_context *context) {

@@ -4,9 +4,12 @@
 #ifndef PM_API_API_INTERNAL_H
 #define PM_API_API_INTERNAL_H
 
+#include "api/api_resident.h"
 #include "base/control.h"
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "groth16/backend.h"
+#include "groth16/plan.h"
 #include "groth16/prove.h"
 #include "groth16/proving_key.h"
 #include "groth16/verify.h"
@@ -14,6 +17,7 @@
 #include "io/zkey.h"
 #include "par/team.h"
 
+#include <proofmill/experimental.h>
 #include <proofmill/proofmill.h>
 
 #include <pthread.h>
@@ -22,9 +26,16 @@
 struct pm_context {
     struct pm_team *team;
     enum pm_body body;
+    struct pm_backend *backend; /* what proofs are computed by: the CPU, unless told otherwise */
+    bool strict;                /* a proof that diverges from its plan fails */
+};
+
+struct pm_proof_plan {
+    struct pm_plan plan;
 };
 
 struct pm_witness {
+    uint32_t n_references; /* atomic: the caller, and each proof that still reads the values */
     pm_curve_id curve;
     uint64_t n_values;
     uint8_t *values; /* canonical, PM_FR_BYTES each; a secret buffer */
@@ -36,15 +47,29 @@ struct pm_vk {
 };
 
 struct pm_key {
+    uint32_t n_references;   /* atomic: the caller, and each proof that still reads the key */
     struct pm_ledger ledger; /* of everything the key holds beside the mapping */
-    struct pm_mapping mapping;
-    struct pm_zkey zkey;
+    struct pm_mapping mapping; /* of a parameter file, which is not read any more, just the name */
+    struct pm_zkey zkey;       /* snarkjs reduction only */
     struct pm_proving_key proving_key;
     void *owned_parts; /* when built from arrays */
     /* The verifying key for self-verification is prepared by the first proof that needs it. */
     pthread_mutex_t vk_lock;
     pm_vk *vk;
+    struct pm_residents residents; /* on devices */
 };
+
+/* Proofs started on this context from now on are computed by backend (NULL: the CPU), which must
+ * outlive them and every key that they were made with. The first call is made before any proof. */
+void pm_context_set_backend(pm_context *context, struct pm_backend *backend);
+/* Whether a divergence from the plan fails the proof; else it is counted. Debug builds start with
+ * true. */
+void pm_context_set_strict(pm_context *context, bool strict);
+
+/* One more reference; pm_key_destroy() gives one up, and the last of them frees. */
+pm_key *pm_key_retain(const pm_key *key);
+/* One more reference; pm_witness_destroy() gives one up, and the last of them wipes and frees. */
+pm_witness *pm_witness_retain(const pm_witness *witness);
 
 /* The part of a versioned struct that the caller knows, the rest zero: a smaller struct_bytes is an
  * older caller, a larger one a newer one whose extra fields we do not know. */
@@ -53,6 +78,10 @@ void pm_options_read(void *ours, size_t ours_bytes, const void *theirs);
 /* Points of a public proof, checked: canonical, on the curve, in the subgroup, not at infinity. */
 pm_status pm_proof_check(const struct pm_curve *curve, const pm_proof *proof,
                          struct pm_groth16_proof *checked, pm_error *error);
+
+/* pm_verify() with scratch of the caller's, pm_groth16_verify_bytes() of it: allocates nothing. */
+pm_status pm_verify_in(pm_context *context, const pm_vk *vk, const void *publics, size_t n_publics,
+                       const pm_proof *proof, void *scratch, pm_error *error);
 
 /* The key's vk, prepared on first use and owned by the key. */
 pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk **vk,

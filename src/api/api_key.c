@@ -11,28 +11,41 @@
 static pm_status key_alloc(pm_key **key, pm_error *error) {
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(NULL, "key handle", sizeof(pm_key), PM_MEMORY_PLAIN, &buffer, error));
-    *key = buffer;
-    PM_FAIL_IF(pthread_mutex_init(&(*key)->vk_lock, NULL) != 0, error, PM_NO_MEMORY,
-               "cannot make a lock for the key");
+    pm_key *made = buffer;
+    if (pthread_mutex_init(&made->vk_lock, NULL) != 0) {
+        pm_memory_free(made);
+        PM_FAIL(error, PM_NO_MEMORY, "cannot make a lock for the key");
+    }
+    made->n_references = 1;
+    pm_residents_init(&made->residents);
+    *key = made;
     return PM_OK;
 }
 
+pm_key *pm_key_retain(const pm_key *key) {
+    /* A handle never lies in read-only memory: callers promise not to change what it stands for. */
+    pm_key *shared = (pm_key *)(uintptr_t)key;
+    (void)__atomic_add_fetch(&shared->n_references, 1, __ATOMIC_RELAXED);
+    return shared;
+}
+
 void pm_key_destroy(pm_key *key) {
-    if (key == NULL) {
+    if (key == NULL || __atomic_sub_fetch(&key->n_references, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
     }
+    pm_residents_close(&key->residents);
     pm_vk_destroy(key->vk);
-    pm_domain_destroy(&key->proving_key.domain);
+    pm_proving_key_destroy(&key->proving_key);
     pm_memory_free(key->owned_parts);
     pm_mapping_close(&key->mapping);
     (void)pthread_mutex_destroy(&key->vk_lock);
     pm_memory_free(key);
 }
 
-static void warn_of_insecurity(const struct pm_key_parts *parts, const struct pm_curve *curve,
+static void warn_of_insecurity(const struct pm_key_header *header, const struct pm_curve *curve,
                                const pm_control *control) {
     const uint32_t found =
-        pm_insecurity_find(curve, parts->alpha_g1, parts->gamma_g2, parts->delta_g2);
+        pm_insecurity_find(curve, header->alpha_g1, header->gamma_g2, header->delta_g2);
     if ((found & PM_INSECURE_DEVELOPMENT) != 0) {
         pm_control_log(control, PM_LOG_WARNING,
                        "the proving key is a development key, whose secrets are known: anyone can "
@@ -47,31 +60,28 @@ static void warn_of_insecurity(const struct pm_key_parts *parts, const struct pm
 
 /* Reads the mapping, which the key owns by now, and builds the domain. Destroys the key on failure.
  */
-static pm_status key_from_mapping(pm_context *context, pm_key *key, pm_check check,
+static pm_status key_from_mapping(pm_context *context, pm_key *key, enum pm_point_check check,
                                   const pm_control *control, pm_key **out, pm_error *error) {
     struct pm_kernels kernels;
     pm_status status;
     PM_TRY_GOTO(status, pm_zkey_open(&key->mapping, context->team, control, &key->zkey, error),
                 cleanup);
     PM_TRY_GOTO(status, pm_mapping_check(&key->mapping, error), cleanup);
-    key->proving_key.parts = key->zkey.parts;
     PM_TRY_GOTO(
         status,
         pm_kernels_get(key->zkey.parts.curve, context->body, context->team, &kernels, error),
         cleanup);
-    if (check != PM_CHECK_NONE) {
-        PM_TRY_GOTO(status,
-                    pm_zkey_check_points(&key->zkey, kernels.curve,
-                                         check == PM_CHECK_FULL ? PM_POINT_CHECK_SUBGROUP
-                                                                : PM_POINT_CHECK_CURVE,
-                                         context->team, control, error),
-                    cleanup);
+    if (check != PM_POINT_CHECK_NONE) {
+        PM_TRY_GOTO(
+            status,
+            pm_zkey_check_points(&key->zkey, kernels.curve, check, context->team, control, error),
+            cleanup);
     }
     PM_TRY_GOTO(status,
-                pm_domain_create(kernels.poly, key->zkey.parts.log_n, PM_ROOT_SNARKJS,
-                                 context->team, &key->ledger, &key->proving_key.domain, error),
+                pm_proving_key_from_zkey(&key->zkey, &kernels, &key->ledger, control,
+                                         &key->proving_key, error),
                 cleanup);
-    warn_of_insecurity(&key->zkey.parts, kernels.curve, control);
+    warn_of_insecurity(&key->proving_key.header, kernels.curve, control);
     *out = key;
 cleanup:
     if (status != PM_OK) {
@@ -80,27 +90,48 @@ cleanup:
     return status;
 }
 
+static pm_status read_options(const pm_key_options *options, pm_key_options *chosen,
+                              pm_error *error) {
+    pm_options_read(chosen, sizeof *chosen, options);
+    PM_FAIL_IF(chosen->load != PM_LOAD_MAP && chosen->load != PM_LOAD_READ, error,
+               PM_INVALID_ARGUMENT, "load %u is not a pm_load", chosen->load);
+    PM_FAIL_IF(chosen->check > PM_CHECK_FULL, error, PM_INVALID_ARGUMENT,
+               "check %u is not a pm_check", chosen->check);
+    return PM_OK;
+}
+
+static enum pm_mapping_how how_to_map(const pm_key_options *options) {
+    return options->load == PM_LOAD_MAP ? PM_MAPPING_MAP : PM_MAPPING_READ;
+}
+
+static enum pm_point_check how_to_check(const pm_key_options *options) {
+    switch ((pm_check)options->check) {
+    case PM_CHECK_FULL:
+        return PM_POINT_CHECK_SUBGROUP;
+    case PM_CHECK_FAST:
+        return PM_POINT_CHECK_CURVE;
+    case PM_CHECK_NONE:
+        break;
+    }
+    return PM_POINT_CHECK_NONE;
+}
+
 pm_status pm_key_open(pm_context *context, const char *path, const pm_key_options *options,
                       const pm_control *control, pm_key **key, pm_error *error) {
     PM_FAIL_IF(context == NULL || path == NULL || key == NULL, error, PM_INVALID_ARGUMENT,
                "context, path or key is NULL");
     pm_key_options chosen;
-    pm_options_read(&chosen, sizeof chosen, options);
-    PM_FAIL_IF(chosen.load != PM_LOAD_MAP && chosen.load != PM_LOAD_READ, error,
-               PM_INVALID_ARGUMENT, "load %u is not a pm_load", chosen.load);
-    PM_FAIL_IF(chosen.check > PM_CHECK_FULL, error, PM_INVALID_ARGUMENT,
-               "check %u is not a pm_check", chosen.check);
+    PM_TRY(read_options(options, &chosen, error));
     pm_key *made = NULL;
     PM_TRY(key_alloc(&made, error));
-    const pm_status status =
-        pm_mapping_open(path, chosen.load == PM_LOAD_MAP ? PM_MAPPING_MAP : PM_MAPPING_READ,
-                        KEY_FILE_BYTES_MAX, &made->ledger, &made->mapping, error);
+    const pm_status status = pm_mapping_open(path, how_to_map(&chosen), KEY_FILE_BYTES_MAX,
+                                             &made->ledger, &made->mapping, error);
     if (status != PM_OK) {
         memset(&made->mapping, 0, sizeof made->mapping);
         pm_key_destroy(made);
         return status;
     }
-    return key_from_mapping(context, made, (pm_check)chosen.check, control, key, error);
+    return key_from_mapping(context, made, how_to_check(&chosen), control, key, error);
 }
 
 pm_status pm_key_open_memory(pm_context *context, const void *bytes, size_t n_bytes,
@@ -117,24 +148,100 @@ pm_status pm_key_open_memory(pm_context *context, const void *bytes, size_t n_by
         pm_key_destroy(made);
         return status;
     }
-    return key_from_mapping(context, made, PM_CHECK_NONE, control, key, error);
+    return key_from_mapping(context, made, PM_POINT_CHECK_NONE, control, key, error);
 }
+
+/* ---- Parameter files --------------------------------------------------------------------------
+ */
+
+/* What a parameter key is made from; gone when it is made. */
+struct params_files {
+    struct pm_mapping params_mapping, r1cs_mapping;
+    struct pm_params params;
+    struct pm_r1cs r1cs;
+    bool has_r1cs;
+};
+
+static pm_status open_params_files(const char *path, const char *r1cs_path,
+                                   const pm_key_options *options, struct pm_ledger *ledger,
+                                   const pm_control *control, struct params_files *files,
+                                   pm_error *error) {
+    PM_TRY(pm_mapping_open(path, how_to_map(options), KEY_FILE_BYTES_MAX, ledger,
+                           &files->params_mapping, error));
+    PM_TRY(pm_params_open(&files->params_mapping, PM_PARAMS_WHOLE, &files->params, error));
+    if (r1cs_path == NULL) {
+        return PM_OK;
+    }
+    files->has_r1cs = true;
+    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, KEY_FILE_BYTES_MAX, ledger,
+                           &files->r1cs_mapping, error));
+    return pm_r1cs_open(&files->r1cs_mapping, control, &files->r1cs, error);
+}
+
+static pm_status key_from_files(pm_context *context, const struct params_files *files,
+                                enum pm_point_check check, const pm_control *control, pm_key *key,
+                                pm_error *error) {
+    struct pm_kernels kernels;
+    PM_TRY(pm_kernels_get(PM_CURVE_BLS12_381, context->body, context->team, &kernels, error));
+    PM_TRY(pm_mapping_borrow(NULL, 0, files->params_mapping.name, &key->mapping, error));
+    PM_TRY(pm_proving_key_from_params(&files->params, files->has_r1cs ? &files->r1cs : NULL, check,
+                                      &kernels, &key->ledger, control, &key->proving_key, error));
+    warn_of_insecurity(&key->proving_key.header, kernels.curve, control);
+    return PM_OK;
+}
+
+pm_status pm_key_open_params(pm_context *context, const char *path, const char *r1cs_path,
+                             const pm_key_options *options, const pm_control *control, pm_key **key,
+                             pm_error *error) {
+    PM_FAIL_IF(context == NULL || path == NULL || key == NULL, error, PM_INVALID_ARGUMENT,
+               "context, path or key is NULL");
+    pm_key_options chosen;
+    PM_TRY(read_options(options, &chosen, error));
+    pm_key *made = NULL;
+    struct params_files files = {.has_r1cs = false};
+    PM_TRY(key_alloc(&made, error));
+    pm_status status =
+        open_params_files(path, r1cs_path, &chosen, &made->ledger, control, &files, error);
+    if (status == PM_OK) {
+        status = key_from_files(context, &files, how_to_check(&chosen), control, made, error);
+    }
+    pm_mapping_close(&files.r1cs_mapping);
+    pm_mapping_close(&files.params_mapping);
+    if (status != PM_OK) {
+        pm_key_destroy(made);
+        return status;
+    }
+    made->proving_key.resident_bytes = pm_ledger_live_bytes(&made->ledger);
+    *key = made;
+    return PM_OK;
+}
+
+/* ---- Facts ------------------------------------------------------------------------------------
+ */
 
 pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts) {
     if (key == NULL || facts == NULL) {
         return PM_INVALID_ARGUMENT;
     }
-    const struct pm_key_parts *parts = &key->proving_key.parts;
+    const struct pm_proving_key *proving_key = &key->proving_key;
     const pm_key_facts full = {
         .struct_bytes = facts->struct_bytes,
-        .curve = (uint32_t)parts->curve,
-        .log_n = parts->log_n,
-        .n_vars = parts->n_vars,
-        .n_public = parts->n_public,
-        .has_ic = parts->ic != NULL,
-        .n_coefficients = parts->n_coefficients,
+        .curve = (uint32_t)proving_key->header.curve,
+        .log_n = proving_key->log_n,
+        .n_vars = (uint32_t)proving_key->n_vars,
+        .n_public = proving_key->header.n_public,
+        .has_ic = proving_key->header.ic != NULL,
+        .n_coefficients = proving_key->n_records,
         .mapped_bytes = key->mapping.n_bytes,
         .memory_bytes = pm_ledger_live_bytes(&key->ledger),
+        .reduction = (uint32_t)proving_key->reduction,
+        .has_matrices = proving_key->matrices != PM_KEY_MATRICES_NONE,
+        .n_a = proving_key->a.n,
+        .n_b = proving_key->b2.n,
+        .n_c = proving_key->l.n,
+        .n_h = proving_key->h.n,
+        .n_nonzeros = {proving_key->n_nonzeros[0], proving_key->n_nonzeros[1],
+                       proving_key->n_nonzeros[2]},
     };
     memcpy(facts, &full, facts->struct_bytes < sizeof full ? facts->struct_bytes : sizeof full);
     return PM_OK;
@@ -144,9 +251,13 @@ pm_status pm_key_check(pm_context *context, const pm_key *key, const pm_control 
                        pm_error *error) {
     PM_FAIL_IF(context == NULL || key == NULL, error, PM_INVALID_ARGUMENT,
                "context or key is NULL");
-    const struct pm_curve *curve = pm_curve_get(key->proving_key.parts.curve, context->body);
+    const struct pm_curve *curve = pm_curve_get(key->proving_key.header.curve, context->body);
     PM_FAIL_IF(curve == NULL, error, PM_UNSUPPORTED, "the key's curve has no %s arithmetic",
                pm_body_name(context->body));
+    if (key->proving_key.reduction == PM_REDUCTION_BELLMAN) {
+        return pm_proving_key_check_decoded(&key->proving_key, curve, context->team, control,
+                                            error);
+    }
     return pm_zkey_check_points(&key->zkey, curve, PM_POINT_CHECK_SUBGROUP, context->team, control,
                                 error);
 }

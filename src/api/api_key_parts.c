@@ -12,43 +12,44 @@ struct part {
     bool is_g2;
 };
 
-static bool find_part(const struct pm_key_parts *key, pm_key_part which, struct part *part) {
+static bool find_part(const struct pm_proving_key *key, pm_key_part which, struct part *part) {
+    const struct pm_key_header *header = &key->header;
     switch (which) {
     case PM_KEY_PART_ALPHA_G1:
-        *part = (struct part){"alpha", key->alpha_g1, 1, false};
+        *part = (struct part){"alpha", header->alpha_g1, 1, false};
         return true;
     case PM_KEY_PART_BETA_G1:
-        *part = (struct part){"beta in G1", key->beta_g1, 1, false};
+        *part = (struct part){"beta in G1", header->beta_g1, 1, false};
         return true;
     case PM_KEY_PART_BETA_G2:
-        *part = (struct part){"beta in G2", key->beta_g2, 1, true};
+        *part = (struct part){"beta in G2", header->beta_g2, 1, true};
         return true;
     case PM_KEY_PART_GAMMA_G2:
-        *part = (struct part){"gamma", key->gamma_g2, 1, true};
+        *part = (struct part){"gamma", header->gamma_g2, 1, true};
         return true;
     case PM_KEY_PART_DELTA_G1:
-        *part = (struct part){"delta in G1", key->delta_g1, 1, false};
+        *part = (struct part){"delta in G1", header->delta_g1, 1, false};
         return true;
     case PM_KEY_PART_DELTA_G2:
-        *part = (struct part){"delta in G2", key->delta_g2, 1, true};
+        *part = (struct part){"delta in G2", header->delta_g2, 1, true};
         return true;
     case PM_KEY_PART_IC:
-        *part = (struct part){"IC", key->ic, (uint64_t)key->n_public + 1, false};
+        *part = (struct part){"IC", header->ic, key->n_inputs, false};
         return true;
     case PM_KEY_PART_A:
-        *part = (struct part){"A", key->a, key->n_vars, false};
+        *part = (struct part){"A", key->a.points, key->a.n, false};
         return true;
     case PM_KEY_PART_B1:
-        *part = (struct part){"B1", key->b1, key->n_vars, false};
+        *part = (struct part){"B1", key->b1.points, key->b1.n, false};
         return true;
     case PM_KEY_PART_B2:
-        *part = (struct part){"B2", key->b2, key->n_vars, true};
+        *part = (struct part){"B2", key->b2.points, key->b2.n, true};
         return true;
     case PM_KEY_PART_C:
-        *part = (struct part){"C", key->c, (uint64_t)key->n_vars - key->n_public - 1, false};
+        *part = (struct part){"C", key->l.points, key->l.n, false};
         return true;
     case PM_KEY_PART_H:
-        *part = (struct part){"H", key->h, UINT64_C(1) << key->log_n, false};
+        *part = (struct part){"H", key->h.points, key->h.n, false};
         return true;
     }
     return false;
@@ -56,7 +57,7 @@ static bool find_part(const struct pm_key_parts *key, pm_key_part which, struct 
 
 uint64_t pm_key_part_count(const pm_key *key, pm_key_part part) {
     struct part found;
-    if (key == NULL || !find_part(&key->proving_key.parts, part, &found)) {
+    if (key == NULL || !find_part(&key->proving_key, part, &found)) {
         return 0;
     }
     return found.points != NULL ? found.n : 0;
@@ -67,13 +68,13 @@ pm_status pm_key_points(const pm_key *key, pm_key_part part, uint64_t first, uin
     struct part found;
     PM_FAIL_IF(key == NULL || (out == NULL && n > 0), error, PM_INVALID_ARGUMENT,
                "key or out is NULL");
-    PM_FAIL_IF(!find_part(&key->proving_key.parts, part, &found), error, PM_INVALID_ARGUMENT,
+    PM_FAIL_IF(!find_part(&key->proving_key, part, &found), error, PM_INVALID_ARGUMENT,
                "%d is not a pm_key_part", (int)part);
     const uint64_t n_points = pm_key_part_count(key, part);
     PM_FAIL_IF(first > n_points || n > n_points - first, error, PM_INVALID_ARGUMENT,
                "%s has %llu points", found.name, (unsigned long long)n_points);
     PM_TRY(pm_control_check(control, error));
-    const struct pm_curve *curve = pm_curve_get(key->proving_key.parts.curve, PM_BODY_PORTABLE);
+    const struct pm_curve *curve = pm_curve_get(key->proving_key.header.curve, PM_BODY_PORTABLE);
     const struct pm_group *group = found.is_g2 ? curve->g2 : curve->g1;
     for (uint64_t i = 0; i < n; ++i) {
         uint8_t affine[PM_G2_BYTES_MAX];
@@ -95,14 +96,14 @@ pm_status pm_key_coefficients(const pm_key *key, uint64_t first, uint64_t n,
                               const pm_control *control, pm_coefficient *out, pm_error *error) {
     PM_FAIL_IF(key == NULL || (out == NULL && n > 0), error, PM_INVALID_ARGUMENT,
                "key or out is NULL");
-    const struct pm_key_parts *parts = &key->proving_key.parts;
-    PM_FAIL_IF(first > parts->n_coefficients || n > parts->n_coefficients - first, error,
+    const struct pm_proving_key *proving_key = &key->proving_key;
+    PM_FAIL_IF(first > proving_key->n_records || n > proving_key->n_records - first, error,
                PM_INVALID_ARGUMENT, "the key has %llu coefficients",
-               (unsigned long long)parts->n_coefficients);
+               (unsigned long long)proving_key->n_records);
     PM_TRY(pm_control_check(control, error));
-    const struct pm_field *fr = pm_field_fr(parts->curve, PM_BODY_PORTABLE);
+    const struct pm_field *fr = pm_field_fr(proving_key->header.curve, PM_BODY_PORTABLE);
     for (uint64_t i = 0; i < n; ++i) {
-        const uint8_t *record = parts->coefficients + (first + i) * PM_ZKEY_COEFFICIENT_BYTES;
+        const uint8_t *record = proving_key->records + (first + i) * PM_ZKEY_COEFFICIENT_BYTES;
         uint32_t place[3];
         uint64_t value[PM_FR_BYTES / 8];
         memcpy(place, record, sizeof place);

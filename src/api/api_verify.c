@@ -39,15 +39,28 @@ static pm_status check_proof(const struct pm_curve *curve, const pm_proof *proof
     return pm_proof_check(curve, proof, checked, error);
 }
 
-pm_status pm_verify(pm_context *context, const pm_vk *vk, const void *publics, size_t n_publics,
-                    const pm_proof *proof, pm_error *error) {
+pm_status pm_verify_in(pm_context *context, const pm_vk *vk, const void *publics, size_t n_publics,
+                       const pm_proof *proof, void *scratch, pm_error *error) {
     struct pm_kernels kernels;
     struct pm_groth16_proof checked;
     PM_TRY(check_call(context, vk, publics, n_publics, proof, error));
     PM_TRY(pm_kernels_get(vk->key.curve, context->body, context->team, &kernels, error));
     PM_TRY(check_publics(kernels.curve->fr, publics, n_publics, error));
     PM_TRY(check_proof(kernels.curve, proof, &checked, error));
-    return pm_groth16_verify(&kernels, &vk->key, publics, &checked, error);
+    return pm_groth16_verify(&kernels, &vk->key, publics, &checked, scratch, error);
+}
+
+pm_status pm_verify(pm_context *context, const pm_vk *vk, const void *publics, size_t n_publics,
+                    const pm_proof *proof, pm_error *error) {
+    void *scratch = NULL;
+    PM_TRY(check_call(context, vk, publics, n_publics, proof, error));
+    PM_TRY(pm_memory_alloc(
+        NULL, "verification scratch",
+        pm_groth16_verify_bytes(vk->key.curve, vk->key.n_public, pm_context_threads(context)),
+        PM_MEMORY_PLAIN, &scratch, error));
+    const pm_status status = pm_verify_in(context, vk, publics, n_publics, proof, scratch, error);
+    pm_memory_free(scratch);
+    return status;
 }
 
 pm_status pm_verify_batch(pm_context *context, const pm_vk *vk, const void *publics,

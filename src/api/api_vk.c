@@ -39,15 +39,15 @@ static pm_status keep_canonical(const struct pm_curve *curve, pm_vk *vk, pm_erro
     return PM_OK;
 }
 
-/* From the vk members of *parts, affine Montgomery and checked. */
-static pm_status vk_from_checked(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
-                                 pm_error *error) {
+/* From the vk members of *header, affine Montgomery and checked. */
+static pm_status vk_from_checked(pm_context *context, const struct pm_key_header *header,
+                                 pm_vk **vk, pm_error *error) {
     struct pm_kernels kernels;
     void *buffer = NULL;
-    PM_TRY(pm_kernels_get(parts->curve, context->body, context->team, &kernels, error));
+    PM_TRY(pm_kernels_get(header->curve, context->body, context->team, &kernels, error));
     PM_TRY(pm_memory_alloc(NULL, "verifying key", sizeof(pm_vk), PM_MEMORY_PLAIN, &buffer, error));
     pm_vk *made = buffer;
-    pm_status status = pm_verifying_key_create(&kernels, parts, NULL, &made->key, error);
+    pm_status status = pm_verifying_key_create(&kernels, header, NULL, &made->key, error);
     if (status == PM_OK) {
         status = keep_canonical(kernels.curve, made, error);
     }
@@ -59,11 +59,11 @@ static pm_status vk_from_checked(pm_context *context, const struct pm_key_parts 
     return PM_OK;
 }
 
-static pm_status vk_from_parts(pm_context *context, const struct pm_key_parts *parts, pm_vk **vk,
-                               pm_error *error) {
-    PM_TRY(pm_verifying_key_check(pm_curve_get(parts->curve, context->body), parts, context->team,
+static pm_status vk_from_header(pm_context *context, const struct pm_key_header *header, pm_vk **vk,
+                                pm_error *error) {
+    PM_TRY(pm_verifying_key_check(pm_curve_get(header->curve, context->body), header, context->team,
                                   error));
-    return vk_from_checked(context, parts, vk, error);
+    return vk_from_checked(context, header, vk, error);
 }
 
 static pm_status decode_points(const struct pm_group *group, pm_point_form form, const char *name,
@@ -105,14 +105,14 @@ pm_status pm_vk_from_arrays(pm_context *context, const pm_vk_arrays *arrays, pm_
                                  error));
     pm_status status = decode_points(curve->g1, form, "IC", given.ic, n_ic, ic, error);
     if (status == PM_OK) {
-        const struct pm_key_parts parts = {.curve = curve->id,
-                                           .n_public = given.n_public,
-                                           .alpha_g1 = alpha,
-                                           .beta_g2 = beta,
-                                           .gamma_g2 = gamma,
-                                           .delta_g2 = delta,
-                                           .ic = ic};
-        status = vk_from_parts(context, &parts, vk, error);
+        const struct pm_key_header header = {.curve = curve->id,
+                                             .n_public = given.n_public,
+                                             .alpha_g1 = alpha,
+                                             .beta_g2 = beta,
+                                             .gamma_g2 = gamma,
+                                             .delta_g2 = delta,
+                                             .ic = ic};
+        status = vk_from_header(context, &header, vk, error);
     }
     pm_memory_free(ic);
     return status;
@@ -121,14 +121,14 @@ pm_status pm_vk_from_arrays(pm_context *context, const pm_vk_arrays *arrays, pm_
 pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_error *error) {
     PM_FAIL_IF(context == NULL || key == NULL || vk == NULL, error, PM_INVALID_ARGUMENT,
                "context, key or vk is NULL");
-    if (key->proving_key.parts.ic == NULL) {
+    if (key->proving_key.header.ic == NULL) {
         pm_error_set(error, PM_SECTION,
                      "the key has no section 3 (IC), so it holds no verifying key");
         pm_error_at(error, key->mapping.name, PM_NO_OFFSET);
         return PM_SECTION;
     }
     pm_vk *made = NULL;
-    pm_status status = vk_from_parts(context, &key->proving_key.parts, &made, error);
+    pm_status status = vk_from_header(context, &key->proving_key.header, &made, error);
     if (status == PM_OK) {
         status = pm_mapping_check(&key->mapping, error);
     }
@@ -163,16 +163,16 @@ static pm_status vk_from_params(pm_context *context, const struct pm_params *par
     PM_TRY(pm_memory_alloc(NULL, "decoded verifying key", params->layout.vk_bytes, PM_MEMORY_PLAIN,
                            &buffer, error));
     const uint8_t *affine = buffer;
-    const struct pm_key_parts parts = {.curve = curve->id,
-                                       .n_public = (uint32_t)(params->layout.n[PM_PARAMS_IC] - 1),
-                                       .alpha_g1 = affine + offset[PM_PARAMS_ALPHA_G1],
-                                       .beta_g2 = affine + offset[PM_PARAMS_BETA_G2],
-                                       .gamma_g2 = affine + offset[PM_PARAMS_GAMMA_G2],
-                                       .delta_g2 = affine + offset[PM_PARAMS_DELTA_G2],
-                                       .ic = affine + offset[PM_PARAMS_IC]};
+    const struct pm_key_header header = {.curve = curve->id,
+                                         .n_public = (uint32_t)(params->layout.n[PM_PARAMS_IC] - 1),
+                                         .alpha_g1 = affine + offset[PM_PARAMS_ALPHA_G1],
+                                         .beta_g2 = affine + offset[PM_PARAMS_BETA_G2],
+                                         .gamma_g2 = affine + offset[PM_PARAMS_GAMMA_G2],
+                                         .delta_g2 = affine + offset[PM_PARAMS_DELTA_G2],
+                                         .ic = affine + offset[PM_PARAMS_IC]};
     pm_status status = pm_params_decode_vk(params, curve, context->team, NULL, buffer, error);
     if (status == PM_OK) {
-        status = vk_from_checked(context, &parts, vk, error);
+        status = vk_from_checked(context, &header, vk, error);
     }
     pm_memory_free(buffer);
     return status;

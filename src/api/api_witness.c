@@ -8,9 +8,24 @@
 /* A witness file larger than 2^32 values of 32 bytes and a header cannot belong to any key. */
 #define WITNESS_FILE_BYTES_MAX ((UINT64_C(1) << 37) + 4096)
 
-/* Copies checked values into a new witness. */
+/* Values that are copied between two releases of the pages they came from. */
+#define VALUES_PER_PIECE (UINT64_C(1) << 16)
+
+/* A file of which all pages stay until the end counts twice beside its copy. */
+static void copy_values(uint8_t *copy, const uint8_t *values, uint64_t n_values,
+                        const struct pm_mapping *mapping) {
+    for (uint64_t first = 0; first < n_values; first += VALUES_PER_PIECE) {
+        const uint64_t left = n_values - first;
+        const uint64_t n_bytes = (left < VALUES_PER_PIECE ? left : VALUES_PER_PIECE) * PM_FR_BYTES;
+        memcpy(copy + first * PM_FR_BYTES, values + first * PM_FR_BYTES, n_bytes);
+        pm_mapping_release_range(mapping, values + first * PM_FR_BYTES, n_bytes);
+    }
+}
+
+/* Copies checked values, of a mapping or (NULL) of memory, into a new witness. */
 static pm_status witness_from_checked(pm_curve_id curve, const uint8_t *values, uint64_t n_values,
-                                      pm_witness **witness, pm_error *error) {
+                                      const struct pm_mapping *mapping, pm_witness **witness,
+                                      pm_error *error) {
     void *buffer = NULL, *copy = NULL;
     PM_TRY(pm_memory_alloc_array(NULL, "witness", n_values, PM_FR_BYTES, PM_MEMORY_SECRET, &copy,
                                  error));
@@ -20,9 +35,9 @@ static pm_status witness_from_checked(pm_curve_id curve, const uint8_t *values, 
         pm_memory_free(copy);
         return status;
     }
-    memcpy(copy, values, n_values * PM_FR_BYTES);
+    copy_values(copy, values, n_values, mapping);
     pm_witness *made = buffer;
-    *made = (pm_witness){.curve = curve, .n_values = n_values, .values = copy};
+    *made = (pm_witness){.n_references = 1, .curve = curve, .n_values = n_values, .values = copy};
     *witness = made;
     return PM_OK;
 }
@@ -35,7 +50,8 @@ static pm_status witness_from_mapping(pm_context *context, struct pm_mapping *ma
     pm_witness *made = NULL;
     pm_status status = pm_wtns_open(mapping, context->team, control, &wtns, error);
     if (status == PM_OK) {
-        status = witness_from_checked(wtns.curve, wtns.values, wtns.n_values, &made, error);
+        status =
+            witness_from_checked(wtns.curve, wtns.values, wtns.n_values, mapping, &made, error);
     }
     if (status == PM_OK) {
         /* A mapped file may have changed between the check and the copy: look at the copy itself.
@@ -88,11 +104,18 @@ pm_status pm_witness_from_values(pm_context *context, pm_curve_id curve, const v
     PM_TRY(pm_control_check(control, error));
     PM_TRY(pm_wtns_check_values(curve, values, n_values, "witness in memory", 0, context->team,
                                 error));
-    return witness_from_checked(curve, values, n_values, witness, error);
+    return witness_from_checked(curve, values, n_values, NULL, witness, error);
+}
+
+pm_witness *pm_witness_retain(const pm_witness *witness) {
+    /* A handle never lies in read-only memory: callers promise not to change what it stands for. */
+    pm_witness *shared = (pm_witness *)(uintptr_t)witness;
+    (void)__atomic_add_fetch(&shared->n_references, 1, __ATOMIC_RELAXED);
+    return shared;
 }
 
 void pm_witness_destroy(pm_witness *witness) {
-    if (witness != NULL) {
+    if (witness != NULL && __atomic_sub_fetch(&witness->n_references, 1, __ATOMIC_ACQ_REL) == 0) {
         pm_memory_free(witness->values);
         pm_memory_free(witness);
     }

@@ -21,31 +21,31 @@ static struct pm_point_run run_of(const char *name, const struct pm_group *group
                                  .how = PM_POINT_CHECK_SUBGROUP};
 }
 
-pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_parts *parts,
+pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_header *header,
                                  struct pm_team *team, pm_error *error) {
     const struct pm_point_run runs[] = {
-        run_of("verifying key's alpha", curve->g1, parts->alpha_g1, 1, false),
-        run_of("verifying key's beta", curve->g2, parts->beta_g2, 1, false),
-        run_of("verifying key's gamma", curve->g2, parts->gamma_g2, 1, false),
-        run_of("verifying key's delta", curve->g2, parts->delta_g2, 1, false),
-        run_of("verifying key's IC", curve->g1, parts->ic, (uint64_t)parts->n_public + 1, true)};
+        run_of("verifying key's alpha", curve->g1, header->alpha_g1, 1, false),
+        run_of("verifying key's beta", curve->g2, header->beta_g2, 1, false),
+        run_of("verifying key's gamma", curve->g2, header->gamma_g2, 1, false),
+        run_of("verifying key's delta", curve->g2, header->delta_g2, 1, false),
+        run_of("verifying key's IC", curve->g1, header->ic, (uint64_t)header->n_public + 1, true)};
     return pm_point_runs_scan(NULL, runs, sizeof runs / sizeof runs[0], "checking the points", team,
                               NULL, error);
 }
 
 pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
-                                  const struct pm_key_parts *parts, struct pm_ledger *ledger,
+                                  const struct pm_key_header *header, struct pm_ledger *ledger,
                                   struct pm_verifying_key *vk, pm_error *error) {
     const struct pm_pairing *pairing = kernels->pairing;
     const uint32_t g1_bytes = kernels->curve->g1->affine_bytes;
     const uint32_t g2_bytes = kernels->curve->g2->affine_bytes;
-    const uint64_t n_ic = (uint64_t)parts->n_public + 1;
+    const uint64_t n_ic = (uint64_t)header->n_public + 1;
     void *prepared_beta = NULL, *ic = NULL;
     pm_status status;
 
     memset(vk, 0, sizeof *vk);
-    vk->curve = parts->curve;
-    vk->n_public = parts->n_public;
+    vk->curve = header->curve;
+    vk->n_public = header->n_public;
     PM_TRY_GOTO(status,
                 pm_memory_alloc_array(ledger, "verifying key ic", n_ic, g1_bytes, PM_MEMORY_PLAIN,
                                       &ic, error),
@@ -63,11 +63,11 @@ pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
                 pm_memory_alloc(ledger, "prepared beta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
                                 &prepared_beta, error),
                 cleanup);
-    memcpy(vk->alpha_g1, parts->alpha_g1, g1_bytes);
-    memcpy(vk->beta_g2, parts->beta_g2, g2_bytes);
-    memcpy(vk->gamma_g2, parts->gamma_g2, g2_bytes);
-    memcpy(vk->delta_g2, parts->delta_g2, g2_bytes);
-    memcpy(vk->ic, parts->ic, n_ic * g1_bytes);
+    memcpy(vk->alpha_g1, header->alpha_g1, g1_bytes);
+    memcpy(vk->beta_g2, header->beta_g2, g2_bytes);
+    memcpy(vk->gamma_g2, header->gamma_g2, g2_bytes);
+    memcpy(vk->delta_g2, header->delta_g2, g2_bytes);
+    memcpy(vk->ic, header->ic, n_ic * g1_bytes);
     pairing->prepare(vk->prepared_gamma, vk->gamma_g2);
     pairing->prepare(vk->prepared_delta, vk->delta_g2);
     pairing->prepare(prepared_beta, vk->beta_g2);
@@ -91,20 +91,44 @@ void pm_verifying_key_destroy(struct pm_verifying_key *vk) {
 
 /* ---- One proof ------------------------------------------------------------------------------ */
 
+static uint64_t aligned(uint64_t n_bytes) {
+    return (n_bytes + PM_BUFFER_ALIGNMENT - 1) / PM_BUFFER_ALIGNMENT * PM_BUFFER_ALIGNMENT;
+}
+
+/* Where one verification keeps what, in one buffer: the lines of B, the scalars of IC, and behind
+ * them the scratch of IC's sum. */
+struct places {
+    uint64_t scalars_at, msm_at, bytes;
+};
+
+static struct places places_of(const struct pm_pairing *pairing, const struct pm_msm *msm,
+                               uint64_t n_public, uint32_t threads) {
+    struct places places = {.scalars_at = aligned(pairing->prepared_bytes)};
+    places.msm_at = places.scalars_at + aligned((n_public + 1) * PM_FR_BYTES);
+    places.bytes = places.msm_at + msm->bytes(PM_MSM_G1, n_public + 1, threads);
+    return places;
+}
+
+uint64_t pm_groth16_verify_bytes(pm_curve_id curve, uint64_t n_public, uint32_t threads) {
+    uint64_t most = 0;
+    for (int body = PM_BODY_PORTABLE; body < PM_BODY_COUNT; ++body) {
+        const struct pm_pairing *pairing = pm_pairing_get(curve, (enum pm_body)body);
+        const struct pm_msm *msm = pm_msm_get(curve, (enum pm_body)body);
+        if (pairing != NULL && msm != NULL) {
+            const struct places places = places_of(pairing, msm, n_public, threads);
+            most = places.bytes > most ? places.bytes : most;
+        }
+    }
+    return most;
+}
+
 /* affine = sum_j scalars[j] ic[j] over n_public + 1 canonical scalars. */
 static pm_status combine_ic(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
-                            const uint8_t *scalars, uint8_t affine[PM_G1_BYTES_MAX],
+                            const uint8_t *scalars, void *scratch, uint8_t affine[PM_G1_BYTES_MAX],
                             pm_error *error) {
-    const uint64_t n = (uint64_t)vk->n_public + 1;
-    void *scratch = NULL;
     struct pm_group_point sum;
-    PM_TRY(pm_memory_alloc(NULL, "msm scratch",
-                           kernels->msm->bytes(PM_MSM_G1, n, pm_team_threads(kernels->team)),
-                           PM_MEMORY_PLAIN, &scratch, error));
-    const pm_status status =
-        kernels->msm->run(PM_MSM_G1, vk->ic, scalars, n, kernels->team, scratch, NULL, &sum, error);
-    pm_memory_free(scratch);
-    PM_TRY(status);
+    PM_TRY(kernels->msm->run(PM_MSM_G1, vk->ic, scalars, (uint64_t)vk->n_public + 1, kernels->team,
+                             scratch, NULL, &sum, error));
     kernels->curve->g1->to_affine(affine, &sum);
     return PM_OK;
 }
@@ -119,24 +143,20 @@ static void negate_affine(const struct pm_group *group, uint8_t *r, const uint8_
 
 pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
                             const uint8_t *publics, const struct pm_groth16_proof *proof,
-                            pm_error *error) {
+                            void *scratch, pm_error *error) {
     const struct pm_pairing *pairing = kernels->pairing;
     const struct pm_group *g1 = kernels->curve->g1;
-    void *prepared_b = NULL, *scalars = NULL;
+    const struct places places =
+        places_of(pairing, kernels->msm, vk->n_public, pm_team_threads(kernels->team));
+    uint8_t *prepared_b = scratch, *scalars = prepared_b + places.scalars_at;
     uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX];
-    pm_status status;
 
-    PM_TRY_GOTO(status,
-                pm_memory_alloc_array(NULL, "ic scalars", (uint64_t)vk->n_public + 1, PM_FR_BYTES,
-                                      PM_MEMORY_PLAIN, &scalars, error),
-                cleanup);
-    PM_TRY_GOTO(status,
-                pm_memory_alloc(NULL, "prepared b", pairing->prepared_bytes, PM_MEMORY_PLAIN,
-                                &prepared_b, error),
-                cleanup);
-    ((uint8_t *)scalars)[0] = 1;
-    memcpy((uint8_t *)scalars + PM_FR_BYTES, publics, (size_t)vk->n_public * PM_FR_BYTES);
-    PM_TRY_GOTO(status, combine_ic(kernels, vk, scalars, minus_p, error), cleanup);
+    memset(scalars, 0, PM_FR_BYTES);
+    scalars[0] = 1;
+    if (vk->n_public != 0) {
+        memcpy(scalars + PM_FR_BYTES, publics, (size_t)vk->n_public * PM_FR_BYTES);
+    }
+    PM_TRY(combine_ic(kernels, vk, scalars, prepared_b + places.msm_at, minus_p, error));
     negate_affine(g1, minus_p, minus_p);
     negate_affine(g1, minus_c, proof->c);
     pairing->prepare(prepared_b, proof->b);
@@ -147,13 +167,9 @@ pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_ve
     struct pm_gt f;
     pairing->miller(&f, points, lines, 3);
     pairing->final_exponentiation(&f, &f);
-    if (!pairing->gt_eq(&f, &vk->alphabeta)) {
-        status = pm_error_set(error, PM_PROOF_INVALID, "the pairing equation does not hold");
-    }
-cleanup:
-    pm_memory_free(prepared_b);
-    pm_memory_free(scalars);
-    return status;
+    PM_FAIL_IF(!pairing->gt_eq(&f, &vk->alphabeta), error, PM_PROOF_INVALID,
+               "the pairing equation does not hold");
+    return PM_OK;
 }
 
 /* ---- Many proofs ---------------------------------------------------------------------------- */
@@ -179,6 +195,8 @@ struct batch {
     struct pm_gt *loops;        /* n_proofs Miller loops */
     struct pm_group_point *z_c; /* n_proofs times z_i C_i */
     uint8_t *prepared;          /* n_proofs prepared B */
+    uint8_t *scalars;           /* of IC, and scratch of its sum */
+    void *scratch;
 };
 
 static void batch_one(void *argument, size_t i) {
@@ -202,7 +220,8 @@ static void batch_one(void *argument, size_t i) {
 }
 
 /* scalars[0] = sum_i z_i, scalars[j + 1] = sum_i z_i public_ij, canonical. */
-static void combine_publics(const struct batch *batch, uint8_t *scalars) {
+static void combine_publics(const struct batch *batch) {
+    uint8_t *scalars = batch->scalars;
     const struct pm_field *fr = batch->kernels->curve->fr;
     const uint32_t n_public = batch->vk->n_public;
     for (uint64_t j = 0; j <= n_public; ++j) {
@@ -222,16 +241,16 @@ static void combine_publics(const struct batch *batch, uint8_t *scalars) {
 }
 
 /* Folds everything into *f, before the final exponentiation, and *sum_z, canonical. */
-static pm_status batch_fold(struct batch *batch, uint8_t *scalars, struct pm_gt *f,
-                            uint64_t sum_z[PM_FR_LIMBS_MAX], pm_error *error) {
+static pm_status batch_fold(struct batch *batch, struct pm_gt *f, uint64_t sum_z[PM_FR_LIMBS_MAX],
+                            pm_error *error) {
     const struct pm_pairing *pairing = batch->kernels->pairing;
     const struct pm_group *g1 = batch->kernels->curve->g1;
     uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX];
     struct pm_group_point sum_c;
 
-    combine_publics(batch, scalars);
-    memcpy(sum_z, scalars, PM_FR_BYTES);
-    PM_TRY(combine_ic(batch->kernels, batch->vk, scalars, minus_p, error));
+    combine_publics(batch);
+    memcpy(sum_z, batch->scalars, PM_FR_BYTES);
+    PM_TRY(combine_ic(batch->kernels, batch->vk, batch->scalars, batch->scratch, minus_p, error));
     negate_affine(g1, minus_p, minus_p);
     g1->set_infinity(&sum_c);
     for (size_t i = 0; i < batch->n_proofs; ++i) {
@@ -248,8 +267,9 @@ static pm_status batch_fold(struct batch *batch, uint8_t *scalars, struct pm_gt 
     return PM_OK;
 }
 
-static pm_status batch_alloc(struct batch *batch, void **scalars, pm_error *error) {
-    const uint64_t n = batch->n_proofs;
+static pm_status batch_alloc(struct batch *batch, pm_error *error) {
+    const struct pm_kernels *kernels = batch->kernels;
+    const uint64_t n = batch->n_proofs, n_ic = (uint64_t)batch->vk->n_public + 1;
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc_array(NULL, "batch exponents", n, EXPONENT_LIMBS * sizeof(uint64_t),
                                  PM_MEMORY_PLAIN, &buffer, error));
@@ -260,11 +280,15 @@ static pm_status batch_alloc(struct batch *batch, void **scalars, pm_error *erro
     PM_TRY(pm_memory_alloc_array(NULL, "batch points", n, sizeof(struct pm_group_point),
                                  PM_MEMORY_PLAIN, &buffer, error));
     batch->z_c = buffer;
-    PM_TRY(pm_memory_alloc_array(NULL, "batch lines", n, batch->kernels->pairing->prepared_bytes,
+    PM_TRY(pm_memory_alloc_array(NULL, "batch lines", n, kernels->pairing->prepared_bytes,
                                  PM_MEMORY_PLAIN, &buffer, error));
     batch->prepared = buffer;
-    return pm_memory_alloc_array(NULL, "ic scalars", (uint64_t)batch->vk->n_public + 1, PM_FR_BYTES,
-                                 PM_MEMORY_PLAIN, scalars, error);
+    PM_TRY(pm_memory_alloc_array(NULL, "ic scalars", n_ic, PM_FR_BYTES, PM_MEMORY_PLAIN, &buffer,
+                                 error));
+    batch->scalars = buffer;
+    return pm_memory_alloc(NULL, "ic scratch",
+                           kernels->msm->bytes(PM_MSM_G1, n_ic, pm_team_threads(kernels->team)),
+                           PM_MEMORY_PLAIN, &batch->scratch, error);
 }
 
 pm_status pm_groth16_verify_batch(const struct pm_kernels *kernels,
@@ -274,17 +298,16 @@ pm_status pm_groth16_verify_batch(const struct pm_kernels *kernels,
     struct batch batch = {
         .kernels = kernels, .vk = vk, .publics = publics, .proofs = proofs, .n_proofs = n_proofs};
     const struct pm_pairing *pairing = kernels->pairing;
-    void *scalars = NULL;
     struct pm_gt f, expected;
     uint64_t sum_z[PM_FR_LIMBS_MAX];
     pm_status status;
 
-    PM_TRY_GOTO(status, batch_alloc(&batch, &scalars, error), cleanup);
+    PM_TRY_GOTO(status, batch_alloc(&batch, error), cleanup);
     PM_TRY_GOTO(status,
                 pm_random_bytes(batch.z, n_proofs * EXPONENT_LIMBS * sizeof(uint64_t), error),
                 cleanup);
     pm_team_run(kernels->team, n_proofs, batch_one, &batch);
-    PM_TRY_GOTO(status, batch_fold(&batch, scalars, &f, sum_z, error), cleanup);
+    PM_TRY_GOTO(status, batch_fold(&batch, &f, sum_z, error), cleanup);
     pairing->final_exponentiation(&f, &f);
     pairing->gt_pow(&expected, &vk->alphabeta, sum_z, PM_FR_LIMBS_MAX);
     if (!pairing->gt_eq(&f, &expected)) {
@@ -293,7 +316,8 @@ pm_status pm_groth16_verify_batch(const struct pm_kernels *kernels,
                          (unsigned long long)n_proofs);
     }
 cleanup:
-    pm_memory_free(scalars);
+    pm_memory_free(batch.scratch);
+    pm_memory_free(batch.scalars);
     pm_memory_free(batch.prepared);
     pm_memory_free(batch.z_c);
     pm_memory_free(batch.loops);

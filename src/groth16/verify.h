@@ -27,20 +27,23 @@ struct pm_verifying_key {
     struct pm_gt alphabeta;                /* e(alpha, beta) */
 };
 
-/* Points of *parts are affine Montgomery bytes, checked by pm_verifying_key_check() or when they
+/* Points of *header are affine Montgomery bytes, checked by pm_verifying_key_check() or when they
  * were decoded. Copies. */
 pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
-                                  const struct pm_key_parts *parts, struct pm_ledger *ledger,
+                                  const struct pm_key_header *header, struct pm_ledger *ledger,
                                   struct pm_verifying_key *vk, pm_error *error);
 void pm_verifying_key_destroy(struct pm_verifying_key *vk);
 /* Every point of a verifying key: canonical, on the curve, in its subgroup; infinity only in ic. */
-pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_parts *parts,
+pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_key_header *header,
                                  struct pm_team *team, pm_error *error);
 
-/* publics: vk->n_public canonical scalars. PM_OK, PM_PROOF_INVALID or NO_MEMORY. */
+/* Scratch of pm_groth16_verify() with a team of `threads`, the same in every body. */
+uint64_t pm_groth16_verify_bytes(pm_curve_id curve, uint64_t n_public, uint32_t threads);
+/* publics: vk->n_public canonical scalars. scratch: so many bytes, PM_BUFFER_ALIGNMENT-aligned.
+ * Allocates nothing. PM_OK or PM_PROOF_INVALID. */
 pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_verifying_key *vk,
                             const uint8_t *publics, const struct pm_groth16_proof *proof,
-                            pm_error *error);
+                            void *scratch, pm_error *error);
 /* n_proofs sets of publics, one after another; n_proofs > 0. */
 pm_status pm_groth16_verify_batch(const struct pm_kernels *kernels,
                                   const struct pm_verifying_key *vk, const uint8_t *publics,

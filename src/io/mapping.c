@@ -260,3 +260,18 @@ pm_status pm_mapping_check(const struct pm_mapping *mapping, pm_error *error) {
     }
     return PM_OK;
 }
+
+void pm_mapping_release_range(const struct pm_mapping *mapping, const uint8_t *begin,
+                              uint64_t n_bytes) {
+    if (mapping == NULL || !mapping->is_mapped) {
+        return; /* memory of our own would be lost, not given back */
+    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t first = (uint64_t)(begin - mapping->bytes);
+    const uint64_t from = (first + page - 1) / page * page;
+    const uint64_t to = (first + n_bytes) / page * page;
+    if (from < to) {
+        /* Private and never written to: the pages come back from the file. */
+        (void)madvise((void *)(uintptr_t)(mapping->bytes + from), to - from, MADV_DONTNEED);
+    }
+}

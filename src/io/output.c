@@ -34,6 +34,19 @@ static pm_status stage(struct staged *staged, pm_error *error) {
     return pm_staged_sync(&staged->to.file, error);
 }
 
+/* Outputs that lie side by side share one sync of their directory. */
+static bool directory_comes_later(const struct staged *all, size_t i, size_t n) {
+    const struct stat *here = &all[i].to.file.target.directory_facts;
+    for (size_t k = i + 1; k < n; ++k) {
+        const struct stat *there = &all[k].to.file.target.directory_facts;
+        if (!all[k].to.is_straight && here->st_dev == there->st_dev &&
+            here->st_ino == there->st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* All get temporary names before the first target is touched: only renames are left to fail. */
 static pm_status publish(struct staged *all, size_t n, pm_error *error) {
     for (size_t i = 0; i < n; ++i) {
@@ -47,7 +60,7 @@ static pm_status publish(struct staged *all, size_t n, pm_error *error) {
         }
     }
     for (size_t i = 0; i < n; ++i) {
-        if (!all[i].to.is_straight) {
+        if (!all[i].to.is_straight && !directory_comes_later(all, i, n)) {
             pm_staged_sync_directory(&all[i].to.file);
         }
     }

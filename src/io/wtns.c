@@ -11,6 +11,7 @@ enum { SECTION_HEADER = 1, SECTION_VALUES = 2 };
 struct value_scan {
     const uint64_t *modulus;
     const uint8_t *values;
+    const struct pm_mapping *mapping; /* whose pages are given back behind the reader; or NULL */
 };
 
 static uint64_t scan_values(const void *argument, uint64_t begin, uint64_t end) {
@@ -20,17 +21,20 @@ static uint64_t scan_values(const void *argument, uint64_t begin, uint64_t end) 
             return i;
         }
     }
+    pm_mapping_release_range(scan->mapping, scan->values + begin * PM_FR_BYTES,
+                             (end - begin) * PM_FR_BYTES);
     return end;
 }
 
 static pm_status check_values(pm_curve_id curve, const uint8_t *values, uint64_t n_values,
-                              const char *name, uint64_t offset, struct pm_team *team,
-                              const pm_control *control, pm_error *error) {
+                              const char *name, uint64_t offset, const struct pm_mapping *mapping,
+                              struct pm_team *team, const pm_control *control, pm_error *error) {
     static const uint8_t one[PM_FR_BYTES] = {1};
-    const struct value_scan argument = {.modulus = pm_modulus_scalar(curve), .values = values};
+    const struct value_scan argument = {
+        .modulus = pm_modulus_scalar(curve), .values = values, .mapping = mapping};
     const struct pm_scan scan = {.phase = "checking the witness",
                                  .n = n_values,
-                                 .grain = UINT64_C(1) << 18,
+                                 .grain = UINT64_C(1) << 16,
                                  .progress_per_element = 1,
                                  .progress_total = n_values,
                                  .piece = scan_values,
@@ -58,7 +62,7 @@ pm_status pm_wtns_check_values(pm_curve_id curve, const uint8_t *values, uint64_
                                const char *name, uint64_t offset, struct pm_team *team,
                                pm_error *error) {
     PM_FAIL_IF(pm_curve_fp_bytes(curve) == 0, error, PM_CURVE, "unknown curve %d", (int)curve);
-    return check_values(curve, values, n_values, name, offset, team, NULL, error);
+    return check_values(curve, values, n_values, name, offset, NULL, team, NULL, error);
 }
 
 static pm_status parse(const struct pm_mapping *mapping, struct pm_team *team,
@@ -79,7 +83,7 @@ static pm_status parse(const struct pm_mapping *mapping, struct pm_team *team,
     wtns->n_values = count;
     wtns->values_offset = values.position;
     return check_values(wtns->curve, wtns->values, wtns->n_values, mapping->name,
-                        wtns->values_offset, team, control, error);
+                        wtns->values_offset, mapping, team, control, error);
 }
 
 pm_status pm_wtns_open(const struct pm_mapping *mapping, struct pm_team *team,

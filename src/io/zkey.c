@@ -3,12 +3,17 @@
  * that addresses memory. */
 #include "io/zkey.h"
 
+#include "base/clock.h"
 #include "io/modulus.h"
 #include "io/scan.h"
 #include "io/zkey_contributions.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+/* Coefficients between two looks at control, and those that are resident while they are checked. */
+#define RECORDS_PER_GRAIN (UINT64_C(1) << 15)
+#define RECORDS_PER_WINDOW (UINT64_C(1) << 19)
 
 /* snarkjs's numbers of protocols that are not ours. */
 enum { PROTOCOL_PLONK = 2, PROTOCOL_FFLONK = 10 };
@@ -147,8 +152,10 @@ static struct record record_at(const uint8_t *coefficients, uint64_t index) {
 struct coefficient_scan {
     const struct pm_key_parts *parts;
     const uint64_t *modulus;
+    uint64_t first; /* of the window that is scanned */
     atomic_bool *is_sorted;
     _Atomic uint32_t *last_row;
+    _Atomic uint64_t *n_of_a;
 };
 
 static bool is_good_record(const struct coefficient_scan *scan, uint64_t index) {
@@ -159,16 +166,21 @@ static bool is_good_record(const struct coefficient_scan *scan, uint64_t index) 
            record.column < scan->parts->n_vars && pm_modulus_exceeds(scan->modulus, value);
 }
 
-static uint64_t scan_coefficients(const void *argument, uint64_t begin, uint64_t end) {
+static uint64_t scan_coefficients(const void *argument, uint64_t window_begin,
+                                  uint64_t window_end) {
     const struct coefficient_scan *scan = argument;
+    const uint64_t begin = scan->first + window_begin, end = scan->first + window_end;
+    uint64_t n_of_a = 0;
     uint32_t previous = begin > 0 ? record_at(scan->parts->coefficients, begin - 1).row : 0;
     uint32_t last_row = 0;
     bool is_sorted = true;
     for (uint64_t i = begin; i < end; ++i) {
         if (!is_good_record(scan, i)) {
-            return i;
+            return i - scan->first;
         }
-        const uint32_t row = record_at(scan->parts->coefficients, i).row;
+        const struct record record = record_at(scan->parts->coefficients, i);
+        const uint32_t row = record.row;
+        n_of_a += record.matrix == 0;
         is_sorted = is_sorted && row >= previous;
         last_row = row > last_row ? row : last_row;
         previous = row;
@@ -181,7 +193,8 @@ static uint64_t scan_coefficients(const void *argument, uint64_t begin, uint64_t
            !atomic_compare_exchange_weak_explicit(scan->last_row, &seen, last_row,
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }
-    return end;
+    (void)atomic_fetch_add_explicit(scan->n_of_a, n_of_a, memory_order_relaxed);
+    return window_end;
 }
 
 static pm_status fail_record(const struct pm_cursor *cursor, const struct pm_key_parts *parts,
@@ -213,6 +226,48 @@ static pm_status fail_record(const struct pm_cursor *cursor, const struct pm_key
                           (unsigned long long)index);
 }
 
+/* Window by window, so that no more than one of them is resident at a time. */
+static pm_status check_coefficients(struct pm_zkey *zkey, struct pm_team *team,
+                                    const pm_control *control, uint64_t *lowest, pm_error *error) {
+    struct pm_key_parts *parts = &zkey->parts;
+    const uint64_t n = parts->n_coefficients;
+    atomic_bool is_sorted = true;
+    _Atomic uint32_t last_row = 0;
+    _Atomic uint64_t n_of_a = 0;
+    uint64_t reported_ns = pm_clock_now_ns();
+    for (uint64_t first = 0; first < n; first += RECORDS_PER_WINDOW) {
+        const struct coefficient_scan argument = {.parts = parts,
+                                                  .modulus = pm_modulus_scalar(parts->curve),
+                                                  .first = first,
+                                                  .is_sorted = &is_sorted,
+                                                  .last_row = &last_row,
+                                                  .n_of_a = &n_of_a};
+        const struct pm_scan scan = {.n = n - first < RECORDS_PER_WINDOW ? n - first
+                                                                         : RECORDS_PER_WINDOW,
+                                     .grain = RECORDS_PER_GRAIN,
+                                     .piece = scan_coefficients,
+                                     .argument = &argument};
+        PM_TRY(pm_scan_run(&scan, team, control, lowest, error));
+        if (*lowest < scan.n) {
+            *lowest += first;
+            return PM_OK;
+        }
+        pm_mapping_release_range(zkey->container.mapping,
+                                 parts->coefficients + first * PM_ZKEY_COEFFICIENT_BYTES,
+                                 scan.n * PM_ZKEY_COEFFICIENT_BYTES);
+        const uint64_t now_ns = pm_clock_now_ns();
+        if (now_ns - reported_ns >= PM_PROGRESS_INTERVAL_MS * UINT64_C(1000000)) {
+            reported_ns = now_ns;
+            pm_control_progress(control, "checking the coefficients", first + scan.n, n);
+        }
+    }
+    *lowest = n;
+    parts->coefficients_sorted = is_sorted;
+    zkey->n_rows = n > 0 ? last_row + 1 : 0;
+    zkey->n_of_a = n_of_a;
+    return PM_OK;
+}
+
 static pm_status read_coefficients(struct pm_zkey *zkey, struct pm_team *team,
                                    const pm_control *control, pm_error *error) {
     struct pm_key_parts *parts = &zkey->parts;
@@ -226,27 +281,9 @@ static pm_status read_coefficients(struct pm_zkey *zkey, struct pm_team *team,
                               &parts->coefficients, error));
     parts->n_coefficients = count;
 
-    atomic_bool is_sorted = true;
-    _Atomic uint32_t last_row = 0;
-    const struct coefficient_scan argument = {.parts = parts,
-                                              .modulus = pm_modulus_scalar(parts->curve),
-                                              .is_sorted = &is_sorted,
-                                              .last_row = &last_row};
-    const struct pm_scan scan = {.phase = "checking the coefficients",
-                                 .n = count,
-                                 .grain = UINT64_C(1) << 18,
-                                 .progress_per_element = 1,
-                                 .progress_total = count,
-                                 .piece = scan_coefficients,
-                                 .argument = &argument};
     uint64_t lowest = 0;
-    PM_TRY(pm_scan_run(&scan, team, control, &lowest, error));
-    if (lowest < count) {
-        return fail_record(&cursor, parts, lowest, error);
-    }
-    parts->coefficients_sorted = is_sorted;
-    zkey->n_rows = count > 0 ? last_row + 1 : 0;
-    return PM_OK;
+    PM_TRY(check_coefficients(zkey, team, control, &lowest, error));
+    return lowest < count ? fail_record(&cursor, parts, lowest, error) : PM_OK;
 }
 
 static void log_unknown_sections(const struct pm_container *container, const pm_control *control) {

@@ -60,6 +60,7 @@ struct pm_zkey {
     struct pm_container container;
     struct pm_key_parts parts;
     uint32_t n_rows;             /* highest row used by a coefficient, plus one */
+    uint64_t n_of_a;             /* coefficients of matrix A; the others are of B */
     bool has_circuit_hash;       /* whether there is a section 10 */
     const uint8_t *circuit_hash; /* 64 bytes, section 10 */
     uint32_t n_contributions;

@@ -3,10 +3,9 @@
 
 #include "base/limits.h"
 #include "base/memory.h"
+#include "par/background.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -28,13 +27,6 @@ struct job {
     struct job *newer;    /* towards the tail */
     pthread_cond_t freed; /* n_holders fell to 0 */
 };
-
-/*
- * A member's stack. Tasks need less than 64 KiB of it; the thread-local variables of the host
- * program, which glibc places on the same stack, are the larger unknown. Fixed, so that it does not
- * depend on `ulimit -s`, and only what is touched becomes memory.
- */
-#define STACK_BYTES ((size_t)1 << 20)
 
 struct pm_team {
     pthread_mutex_t mutex;
@@ -113,41 +105,13 @@ static void *member_main(void *argument) {
     return NULL;
 }
 
-static int start_member(struct pm_team *team, pthread_t *member) {
-    pthread_attr_t attributes;
-    int failed = pthread_attr_init(&attributes);
-    if (failed != 0) {
-        return failed;
-    }
-    failed = pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    if (failed == 0) {
-        failed = pthread_create(member, &attributes, member_main, team);
-    }
-    (void)pthread_attr_destroy(&attributes);
-    /* So many thread-local variables that they do not fit: what the system gives by default does.
-     */
-    return failed == EINVAL ? pthread_create(member, NULL, member_main, team) : failed;
-}
-
-/* Starts up to n members; returns 0 or the error number of the first that failed. Signals of the
- * process are for the host's threads, so members block all but those that a fault of their own
- * raises. */
+/* Starts up to n members; returns 0 or the error number of the first that failed. */
 static int start_members(struct pm_team *team, uint32_t n) {
-    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t blocked, before;
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        (void)sigdelset(&blocked, faults[i]);
-    }
-    int failed = pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    if (failed != 0) {
-        return failed;
-    }
+    int failed = 0;
     while (failed == 0 && team->n_members < n) {
-        failed = start_member(team, &team->members[team->n_members]);
+        failed = pm_thread_start(&team->members[team->n_members], member_main, team);
         team->n_members += failed == 0;
     }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
 

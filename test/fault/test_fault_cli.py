@@ -252,6 +252,7 @@ def every_fault():
     both = ("p.json", "pub.json")
     cases = [
         Case("prove", "mult3", prove, both),
+        Case("prove, traced", "mult3", prove + ["--trace", "t.json"], (*both, "t.json")),
         Case("prove over old files", "mult3", prove, both, old=both),
         Case("prove --json, key read", "mult3_bls", prove + ["--json", "--load", "read"], both),
         Case("prove, witness from stdin", "mult3",

@@ -565,7 +565,7 @@ static void keep_secret(const uint8_t value[PM_FR_BYTES]) {
 /* alpha, beta (G1), beta, gamma, delta (G1), delta, n, ic: the file of bellman. */
 static void make_bellman(struct world *world) {
     const struct pm_curve *curve = pm_curve_get(world->curve, PM_BODY_PORTABLE);
-    const struct pm_key_parts *parts = &world->key->proving_key.parts;
+    const struct pm_key_parts *parts = &world->key->zkey.parts;
     const struct {
         const struct pm_group *group;
         const uint8_t *point;

@@ -163,7 +163,7 @@ static void zkey_points_equal_their_definition(void **state) {
         toy_expect(pm_key_open(context, key_path, NULL, NULL, &key, &error), PM_OK, &error);
         toy_expect(pm_key_check(context, key, NULL, &error), PM_OK, &error);
 
-        const struct pm_key_parts *parts = &key->proving_key.parts;
+        const struct pm_key_parts *parts = &key->zkey.parts;
         const pm_key_arrays *arrays = &oracle.arrays;
         const struct pm_curve *curve = pm_curve_get(parts->curve, PM_BODY_PORTABLE);
         const size_t g1 = curve->g1->affine_bytes, g2 = curve->g2->affine_bytes;
@@ -200,7 +200,7 @@ static void coefficients_equal_snarkjs(void **state) {
         toy_expect(pm_key_open(context, key_path, NULL, NULL, &ours, &error), PM_OK, &error);
         own_path(path, own[i], "zkey");
         toy_expect(pm_key_open(context, path, NULL, NULL, &theirs, &error), PM_OK, &error);
-        const struct pm_key_parts *a = &ours->proving_key.parts, *b = &theirs->proving_key.parts;
+        const struct pm_key_parts *a = &ours->zkey.parts, *b = &theirs->zkey.parts;
         assert_int_equal(a->n_coefficients, b->n_coefficients);
         assert_memory_equal(a->coefficients, b->coefficients,
                             a->n_coefficients * PM_ZKEY_COEFFICIENT_BYTES);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* api/api_report.h - what stands behind a pm_report. */
+#ifndef PM_API_API_REPORT_H
+#define PM_API_API_REPORT_H
+
+#include "api/api_internal.h"
+#include "groth16/execute.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Every buffer of a plan comes and goes once; as many again for what no plan foresaw. */
+#define PM_REPORT_ENTRIES_MAX (4 * PM_PLAN_BUFFERS_MAX)
+
+struct pm_report {
+    bool has_plan;
+    pm_proof_plan plan;
+    struct pm_step_record records[PM_PLAN_STEPS_MAX];
+    uint32_t n_divergences;
+    uint32_t n_entries;
+    struct pm_ledger_entry entries[PM_REPORT_ENTRIES_MAX];
+};
+
+/* Copies what an execution that has ended leaves behind: its plan, times, and log. report may be
+ * NULL. */
+void pm_report_fill(pm_report *report, const struct pm_execution *execution);
+/* Forgets the proof before. report may be NULL. */
+void pm_report_clear(pm_report *report);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "api/api_resident.h"
+
+#include "api/api_internal.h"
+#include "base/clock.h"
+
+#include <errno.h>
+
+/* How often a proof that waits for another one's upload looks at its control. */
+#define LOOK_INTERVAL_NS 20000000
+
+struct pm_resident {
+    struct pm_resident *next;
+    struct pm_backend *backend;
+    enum pm_key_place place; /* all of the key, or what a streamed one keeps there */
+    uint32_t n_users;
+    void *on_device; /* what open_key() gave */
+};
+
+void pm_residents_init(struct pm_residents *residents) {
+    residents->first = NULL;
+    (void)pthread_mutex_init(&residents->lock, NULL); /* cannot fail with default attributes */
+}
+
+static void resident_close(struct pm_resident *resident) {
+    resident->backend->table->close_key(resident->backend, resident->on_device);
+    pm_memory_free(resident);
+}
+
+void pm_residents_close(struct pm_residents *residents) {
+    while (residents->first != NULL) {
+        struct pm_resident *resident = residents->first;
+        residents->first = resident->next;
+        resident_close(resident);
+    }
+    (void)pthread_mutex_destroy(&residents->lock);
+}
+
+/* An upload by another proof may take a while. */
+static pm_status lock_residents(struct pm_residents *residents, const pm_control *control,
+                                pm_error *error) {
+    for (;;) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* the clock that timedlock knows */
+        until.tv_nsec += LOOK_INTERVAL_NS;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            ++until.tv_sec;
+        }
+        if (pthread_mutex_timedlock(&residents->lock, &until) == 0) {
+            return PM_OK;
+        }
+        PM_TRY(pm_control_check(control, error));
+    }
+}
+
+/* Under the lock. */
+static pm_status open_resident(struct pm_key *key, struct pm_backend *backend,
+                               const struct pm_plan *plan, const pm_control *control,
+                               struct pm_resident **resident, pm_error *error) {
+    void *buffer = NULL;
+    PM_TRY(pm_memory_alloc(NULL, "resident key", sizeof(struct pm_resident), PM_MEMORY_PLAIN,
+                           &buffer, error));
+    struct pm_resident *made = buffer;
+    *made = (struct pm_resident){
+        .next = key->residents.first, .backend = backend, .place = plan->choices.key};
+    const pm_status status = backend->table->open_key(
+        backend, &key->proving_key, plan, &key->ledger, control, &made->on_device, error);
+    if (status != PM_OK) {
+        pm_memory_free(made);
+        return status;
+    }
+    key->residents.first = made;
+    *resident = made;
+    return PM_OK;
+}
+
+pm_status pm_resident_acquire(struct pm_key *key, struct pm_backend *backend,
+                              const struct pm_plan *plan, const pm_control *control,
+                              struct pm_resident **resident, pm_error *error) {
+    *resident = NULL;
+    if (backend->table->open_key == NULL) {
+        return PM_OK;
+    }
+    PM_TRY(lock_residents(&key->residents, control, error));
+    struct pm_resident *found = key->residents.first;
+    while (found != NULL && (found->backend != backend || found->place != plan->choices.key)) {
+        found = found->next;
+    }
+    pm_status status = PM_OK;
+    if (found == NULL) {
+        status = open_resident(key, backend, plan, control, &found, error);
+    }
+    if (status == PM_OK) {
+        ++found->n_users;
+        *resident = found;
+    }
+    (void)pthread_mutex_unlock(&key->residents.lock);
+    return status;
+}
+
+void pm_resident_give_up(struct pm_key *key, struct pm_resident *resident) {
+    if (resident != NULL) {
+        (void)pthread_mutex_lock(&key->residents.lock);
+        --resident->n_users;
+        (void)pthread_mutex_unlock(&key->residents.lock);
+    }
+}
+
+void *pm_resident_on_device(const struct pm_resident *resident) {
+    return resident == NULL ? NULL : resident->on_device;
+}
+
+uint32_t pm_resident_evict(struct pm_key *key) {
+    uint32_t n_used = 0;
+    (void)pthread_mutex_lock(&key->residents.lock);
+    for (struct pm_resident **at = &key->residents.first; *at != NULL;) {
+        struct pm_resident *resident = *at;
+        if (resident->n_users != 0) {
+            ++n_used;
+            at = &resident->next;
+        } else {
+            *at = resident->next;
+            resident_close(resident);
+        }
+    }
+    (void)pthread_mutex_unlock(&key->residents.lock);
+    return n_used;
+}

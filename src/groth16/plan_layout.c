@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "groth16/plan_layout.h"
+
+#include "base/limits.h"
+#include "groth16/verify.h"
+
+#define STEP(id) (UINT32_C(1) << (id))
+_Static_assert(PM_STEP_IDS <= 32, "a set of steps is one word");
+#define ALL_STEPS UINT32_MAX
+
+/* The queries' sums, the quotient, and the steps of a streamed key: sets of steps. */
+#define MSMS_OF_W (STEP(PM_STEP_MSM_A) | STEP(PM_STEP_MSM_B1) | STEP(PM_STEP_MSM_L))
+#define QUOTIENT_STEPS                                                                             \
+    (STEP(PM_STEP_QUOTIENT) | STEP(PM_STEP_COSET_PRODUCT) | STEP(PM_STEP_QUOTIENT_OF_C))
+
+/* A plan while it is made, and what follows from its choices. */
+struct layout {
+    struct pm_plan *plan;
+    const struct pm_plan_device *device;
+    bool from_w, two_vectors, streamed;
+    bool copies_w;  /* there is a w */
+    bool b2_on_cpu; /* although the plan is for a device */
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Steps
+ * ------------------------------------------------------------------------------------------- */
+
+static void add_step(struct layout *layout, enum pm_step_id id, bool on_cpu) {
+    struct pm_plan *plan = layout->plan;
+    const bool in_start = plan->n_start_steps == 0;
+    plan->steps[plan->n_steps++] = (struct pm_plan_step){
+        .id = id,
+        .in_start = in_start,
+        .in_device_lock = layout->device->own_memory && in_start && !on_cpu,
+        .on_cpu = layout->device->own_memory && on_cpu,
+    };
+}
+
+/* a, b and c until only h is left, and its sum. */
+static void add_quotient_steps(struct layout *layout) {
+    if (layout->from_w) {
+        if (layout->copies_w) {
+            add_step(layout, PM_STEP_LOAD_WITNESS, false);
+        }
+        add_step(layout, PM_STEP_PRODUCTS, false);
+    } else {
+        add_step(layout, PM_STEP_LOAD_VECTORS, false);
+    }
+    if (layout->two_vectors) {
+        add_step(layout, PM_STEP_COSET_PRODUCT, false);
+        add_step(layout, PM_STEP_RECOMPUTE_C, false);
+        add_step(layout, PM_STEP_QUOTIENT_OF_C, false);
+    } else {
+        add_step(layout, PM_STEP_QUOTIENT, false);
+    }
+    add_step(layout, PM_STEP_MSM_H, false);
+}
+
+static void add_steps(struct layout *layout) {
+    struct pm_plan *plan = layout->plan;
+    const struct pm_plan_device *device = layout->device;
+    const bool keeps_b = plan->choices.b2 == PM_B2_FROM_COPY;
+    if (keeps_b && device->own_memory) {
+        /* Outside the lock, and before anything large is on the device: only the upload of w then
+         * stands between the caller and its arrays. */
+        add_step(layout, PM_STEP_KEEP_B, true);
+    }
+    add_quotient_steps(layout);
+    if (layout->copies_w && !layout->from_w) {
+        add_step(layout, PM_STEP_LOAD_WITNESS, false);
+    }
+    if (device->classifies) {
+        add_step(layout, PM_STEP_CLASSIFY, false);
+    }
+    add_step(layout, PM_STEP_MSM_A, false);
+    add_step(layout, PM_STEP_MSM_B1, false);
+    add_step(layout, PM_STEP_MSM_L, false);
+    if (keeps_b && !device->own_memory) {
+        add_step(layout, PM_STEP_KEEP_B, false);
+    }
+    if (plan->choices.b2 == PM_B2_IN_START) {
+        add_step(layout, PM_STEP_MSM_B2, layout->b2_on_cpu);
+    }
+    plan->n_start_steps = plan->n_steps;
+    if (plan->choices.b2 != PM_B2_IN_START) {
+        add_step(layout, PM_STEP_MSM_B2, true);
+    }
+    add_step(layout, PM_STEP_ASSEMBLY, true);
+    if (!plan->choices.no_self_verify) {
+        add_step(layout, PM_STEP_SELF_VERIFY, true);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Who uses what
+ * ------------------------------------------------------------------------------------------- */
+
+/* Steps that read all scalars, from w or, where there is none, from the pm_witness itself. */
+static uint32_t readers_of_w(const struct layout *layout) {
+    uint32_t steps = MSMS_OF_W | STEP(PM_STEP_CLASSIFY);
+    if (layout->from_w) {
+        steps |= STEP(PM_STEP_PRODUCTS) | STEP(PM_STEP_RECOMPUTE_C);
+    }
+    if (!layout->device->own_memory) {
+        steps |= STEP(PM_STEP_KEEP_B);
+    }
+    if (layout->plan->choices.b2 != PM_B2_FROM_COPY && !layout->b2_on_cpu) {
+        steps |= STEP(PM_STEP_MSM_B2);
+    }
+    return steps;
+}
+
+static uint32_t readers_of_lent_scalars(const struct layout *layout) {
+    if (!layout->copies_w) {
+        return readers_of_w(layout);
+    }
+    uint32_t steps = STEP(PM_STEP_LOAD_WITNESS);
+    if (layout->device->own_memory) {
+        steps |= STEP(PM_STEP_KEEP_B);
+        if (layout->b2_on_cpu && layout->plan->choices.b2 != PM_B2_FROM_COPY) {
+            steps |= STEP(PM_STEP_MSM_B2);
+        }
+    }
+    return steps;
+}
+
+/* Without the caller's c, two vectors need a and b once more when theirs are used up. */
+static uint32_t readers_of_lent_vector(const struct layout *layout, enum pm_buffer_id id) {
+    const bool brings_c = layout->plan->choices.caller_brings_c;
+    if (id == PM_BUFFER_CALLER_C) {
+        return layout->two_vectors ? STEP(PM_STEP_RECOMPUTE_C) : STEP(PM_STEP_LOAD_VECTORS);
+    }
+    return STEP(PM_STEP_LOAD_VECTORS) |
+           (layout->two_vectors && !brings_c ? STEP(PM_STEP_RECOMPUTE_C) : 0);
+}
+
+/* Of c on its own: it is made from a and b unless it is loaded or C w. */
+static uint32_t users_of_c(const struct layout *layout) {
+    const struct pm_plan *plan = layout->plan;
+    uint32_t steps = STEP(PM_STEP_QUOTIENT);
+    if (!layout->from_w && plan->choices.caller_brings_c) {
+        steps |= STEP(PM_STEP_LOAD_VECTORS);
+    }
+    if (layout->from_w && plan->sizes.reduction == PM_REDUCTION_BELLMAN) {
+        steps |= STEP(PM_STEP_PRODUCTS);
+    }
+    return steps;
+}
+
+/* Steps on the device that read a query or a matrix. */
+static uint32_t readers_of_key(const struct layout *layout) {
+    uint32_t steps = MSMS_OF_W | STEP(PM_STEP_MSM_H);
+    if (layout->from_w) {
+        steps |= STEP(PM_STEP_PRODUCTS) | STEP(PM_STEP_RECOMPUTE_C);
+    }
+    return steps | (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2));
+}
+
+static uint32_t users_of_staging(const struct layout *layout) {
+    uint32_t steps = STEP(PM_STEP_LOAD_WITNESS) | STEP(PM_STEP_LOAD_VECTORS);
+    if (!layout->from_w) {
+        steps |= STEP(PM_STEP_RECOMPUTE_C);
+    }
+    return steps | (layout->streamed ? readers_of_key(layout) : 0);
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Buffers
+ * ------------------------------------------------------------------------------------------- */
+
+/* From here on base/memory.c maps a block of its own; secrets it maps always. */
+#define MAPPED_FROM_BYTES (256u * 1024u)
+
+static uint32_t mechanism_of(const struct layout *layout, const struct pm_plan_buffer *buffer) {
+    const uint32_t of_device = layout->device->mechanism;
+    switch (buffer->pool) {
+    case PM_POOL_HOST:
+        return buffer->secret || buffer->bytes >= MAPPED_FROM_BYTES ? PM_BY_MMAP : PM_BY_HEAP;
+    case PM_POOL_FILE:
+        return PM_BY_FILE_MAPPING;
+    case PM_POOL_CALLER:
+        return PM_BY_CALLER;
+    case PM_POOL_PINNED:
+        return of_device == PM_BY_FAKE ? PM_BY_FAKE : PM_BY_HOST_ALLOC;
+    default:
+        return of_device == PM_BY_STREAM_ORDER && buffer->lifetime == PM_LIFETIME_RESIDENT
+                   ? PM_BY_DEVICE_ALLOC
+                   : of_device;
+    }
+}
+
+/* From the first to the last step that uses it; what is lent or resident is there from the start,
+ * and what is resident to the end. */
+static void set_steps(const struct pm_plan *plan, uint32_t users, struct pm_plan_buffer *buffer) {
+    bool used = false;
+    buffer->first_step = 0;
+    buffer->last_step = 0;
+    for (uint16_t i = 0; i < plan->n_steps; i++) {
+        if ((users & STEP(plan->steps[i].id)) == 0) {
+            continue;
+        }
+        if (!used && buffer->pool != PM_POOL_CALLER) {
+            buffer->first_step = i;
+        }
+        used = true;
+        buffer->last_step = i;
+    }
+    buffer->last_reader = buffer->last_step;
+    if (buffer->lifetime == PM_LIFETIME_RESIDENT || buffer->pool == PM_POOL_CALLER) {
+        return;
+    }
+    const bool one_step = buffer->first_step == buffer->last_step;
+    buffer->lifetime = one_step ? PM_LIFETIME_STEP : PM_LIFETIME_PROOF;
+    buffer->in_device_lock = plan->steps[buffer->first_step].in_device_lock &&
+                             plan->steps[buffer->last_step].in_device_lock;
+}
+
+static void add_buffer(struct layout *layout, enum pm_buffer_id id, uint64_t bytes, uint32_t pool,
+                       uint32_t users) {
+    struct pm_plan *plan = layout->plan;
+    uint32_t present = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        present |= STEP(plan->steps[i].id);
+    }
+    if (bytes == 0 || (users & present) == 0) {
+        return;
+    }
+    const bool of_key = id == PM_BUFFER_KEY_FILE || id == PM_BUFFER_KEY_HOST ||
+                        id == PM_BUFFER_KEY_DEVICE || id == PM_BUFFER_KEY_WINDOW;
+    struct pm_plan_buffer buffer = {
+        .id = id,
+        .bytes = bytes,
+        .pool = pool,
+        .lifetime = of_key && id != PM_BUFFER_KEY_WINDOW ? PM_LIFETIME_RESIDENT : PM_LIFETIME_PROOF,
+        .secret = !of_key && pool != PM_POOL_CALLER,
+    };
+    set_steps(plan, users, &buffer);
+    buffer.mechanism = mechanism_of(layout, &buffer);
+    plan->buffers[plan->n_buffers++] = buffer;
+}
+
+static void add_lent_buffers(struct layout *layout) {
+    const struct pm_plan_sizes *sizes = &layout->plan->sizes;
+    const uint32_t scalars = readers_of_lent_scalars(layout);
+    add_buffer(layout, PM_BUFFER_CALLER_INPUTS, sizes->n_inputs * PM_FR_BYTES, PM_POOL_CALLER,
+               scalars);
+    add_buffer(layout, PM_BUFFER_CALLER_AUX, (sizes->n_vars - sizes->n_inputs) * PM_FR_BYTES,
+               PM_POOL_CALLER, scalars);
+    if (layout->from_w) {
+        return;
+    }
+    for (int id = PM_BUFFER_CALLER_A; id <= PM_BUFFER_CALLER_C; id++) {
+        if (id != PM_BUFFER_CALLER_C || layout->plan->choices.caller_brings_c) {
+            add_buffer(layout, (enum pm_buffer_id)id, sizes->n_rows * PM_FR_BYTES, PM_POOL_CALLER,
+                       readers_of_lent_vector(layout, (enum pm_buffer_id)id));
+        }
+    }
+}
+
+static void add_key_buffers(struct layout *layout) {
+    struct pm_plan *plan = layout->plan;
+    const struct pm_plan_device *device = layout->device;
+    const struct pm_plan_sizes *sizes = &plan->sizes;
+    uint64_t file_bytes = sizes->key_bytes;
+    uint64_t window_bytes = 0;
+    if (layout->streamed && device->window_bytes != NULL) {
+        window_bytes = device->window_bytes(device, sizes);
+    }
+    if (layout->streamed && !device->own_memory && window_bytes < file_bytes) {
+        file_bytes = window_bytes;
+    }
+    add_buffer(layout, PM_BUFFER_KEY_FILE, file_bytes, PM_POOL_FILE, ALL_STEPS);
+    add_buffer(layout, PM_BUFFER_KEY_HOST, sizes->key_resident_bytes, PM_POOL_HOST, ALL_STEPS);
+    if (!device->own_memory) {
+        return;
+    }
+    if (device->key_bytes != NULL) {
+        add_buffer(layout, PM_BUFFER_KEY_DEVICE,
+                   device->key_bytes(device, sizes, plan->choices.key), device->pool, ALL_STEPS);
+    }
+    add_buffer(layout, PM_BUFFER_KEY_WINDOW, window_bytes, device->pool, readers_of_key(layout));
+    add_buffer(layout, PM_BUFFER_STAGING, device->staging_bytes, PM_POOL_PINNED,
+               users_of_staging(layout));
+}
+
+static void add_proof_buffers(struct layout *layout) {
+    struct pm_plan *plan = layout->plan;
+    const struct pm_plan_device *device = layout->device;
+    const struct pm_plan_sizes *sizes = &plan->sizes;
+    const uint64_t vector_bytes = (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
+    const uint32_t until_h = STEP(PM_STEP_LOAD_VECTORS) | STEP(PM_STEP_PRODUCTS) | QUOTIENT_STEPS;
+    add_buffer(layout, PM_BUFFER_PENDING, plan->choices.pending_bytes, PM_POOL_HOST, ALL_STEPS);
+    if (layout->copies_w) {
+        add_buffer(layout, PM_BUFFER_W, sizes->n_vars * PM_FR_BYTES, device->pool,
+                   readers_of_w(layout) | STEP(PM_STEP_LOAD_WITNESS));
+    }
+    add_buffer(layout, PM_BUFFER_A, vector_bytes, device->pool, until_h | STEP(PM_STEP_MSM_H));
+    add_buffer(layout, PM_BUFFER_B, vector_bytes, device->pool,
+               until_h | STEP(PM_STEP_RECOMPUTE_C));
+    if (!layout->two_vectors) {
+        add_buffer(layout, PM_BUFFER_C, vector_bytes, device->pool, users_of_c(layout));
+    }
+    if (device->classifies && device->classes_bytes != NULL) {
+        add_buffer(layout, PM_BUFFER_CLASSES, device->classes_bytes(device, sizes), device->pool,
+                   MSMS_OF_W | STEP(PM_STEP_CLASSIFY) |
+                       (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2)));
+    }
+    if (plan->choices.b2 == PM_B2_FROM_COPY) {
+        add_buffer(layout, PM_BUFFER_B_SCALARS, sizes->n_b * PM_FR_BYTES, PM_POOL_HOST,
+                   STEP(PM_STEP_KEEP_B) | STEP(PM_STEP_MSM_B2));
+    }
+}
+
+static uint64_t scratch_of(const struct layout *layout, enum pm_step_id step) {
+    const struct pm_plan_device *device = layout->device;
+    return device->scratch_bytes == NULL
+               ? 0
+               : device->scratch_bytes(device, step, &layout->plan->sizes, &layout->plan->choices);
+}
+
+static void add_scratch_buffers(struct layout *layout) {
+    static const struct {
+        enum pm_buffer_id buffer;
+        enum pm_step_id step;
+    } sums[] = {{PM_BUFFER_SCRATCH_MSM_H, PM_STEP_MSM_H},
+                {PM_BUFFER_SCRATCH_MSM_A, PM_STEP_MSM_A},
+                {PM_BUFFER_SCRATCH_MSM_B1, PM_STEP_MSM_B1},
+                {PM_BUFFER_SCRATCH_MSM_L, PM_STEP_MSM_L},
+                {PM_BUFFER_SCRATCH_MSM_B2, PM_STEP_MSM_B2}};
+    const enum pm_step_id of_quotient[] = {PM_STEP_QUOTIENT, PM_STEP_COSET_PRODUCT,
+                                           PM_STEP_QUOTIENT_OF_C};
+    uint64_t most = 0;
+    uint32_t users = 0;
+    for (size_t i = layout->two_vectors ? 1 : 0; i < (layout->two_vectors ? 3 : 1); i++) {
+        const uint64_t bytes = scratch_of(layout, of_quotient[i]);
+        most = bytes > most ? bytes : most;
+        users |= bytes != 0 ? STEP(of_quotient[i]) : 0;
+    }
+    add_buffer(layout, PM_BUFFER_SCRATCH_H, most, layout->device->pool, users);
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        const bool on_cpu = sums[i].step == PM_STEP_MSM_B2 && layout->b2_on_cpu;
+        add_buffer(layout, sums[i].buffer, scratch_of(layout, sums[i].step),
+                   on_cpu ? PM_POOL_HOST : layout->device->pool, STEP(sums[i].step));
+    }
+    const struct pm_plan_sizes *sizes = &layout->plan->sizes;
+    add_buffer(layout, PM_BUFFER_SCRATCH_VERIFY,
+               pm_groth16_verify_bytes(sizes->curve, sizes->n_inputs - 1, layout->device->threads),
+               PM_POOL_HOST, STEP(PM_STEP_SELF_VERIFY));
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The curve
+ * ------------------------------------------------------------------------------------------- */
+
+static void draw_curve(struct pm_plan *plan) {
+    for (uint32_t i = 0; i < plan->n_buffers; i++) {
+        const struct pm_plan_buffer *buffer = &plan->buffers[i];
+        for (uint32_t step = buffer->first_step; step <= buffer->last_step; step++) {
+            uint64_t *live_bytes = &plan->live_bytes[step][buffer->pool];
+            *live_bytes += buffer->bytes;
+            if (*live_bytes > plan->peak_bytes[buffer->pool]) {
+                plan->peak_bytes[buffer->pool] = *live_bytes;
+            }
+        }
+    }
+}
+
+pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *device,
+                          pm_error *error) {
+    const struct pm_plan_sizes sizes = plan->sizes;
+    const struct pm_plan_choices choices = plan->choices;
+    *plan = (struct pm_plan){.sizes = sizes,
+                             .choices = choices,
+                             .device_name = device->name,
+                             .device_pool = device->pool,
+                             .threads = device->threads};
+    struct layout layout = {
+        .plan = plan,
+        .device = device,
+        .from_w = choices.vectors == PM_VECTORS_FROM_W,
+        .two_vectors = choices.form == PM_FORM_TWO_VECTORS,
+        .streamed = choices.key == PM_KEY_STREAMED,
+        .copies_w = device->own_memory || choices.scalars_are_lent,
+        .b2_on_cpu = device->own_memory && (choices.b2 != PM_B2_IN_START || !device->b2_on_device),
+    };
+    add_steps(&layout);
+    add_lent_buffers(&layout);
+    add_key_buffers(&layout);
+    add_proof_buffers(&layout);
+    add_scratch_buffers(&layout);
+    for (uint32_t i = 0; i < plan->n_buffers; i++) {
+        PM_FAIL_IF(plan->buffers[i].bytes > PM_PLAN_BYTES_MAX, error, PM_INVALID_ARGUMENT,
+                   "%s would need %llu bytes, which no machine has",
+                   pm_buffer_name(plan->buffers[i].id), (unsigned long long)plan->buffers[i].bytes);
+    }
+    draw_curve(plan);
+    return PM_OK;
+}
