@@ -46,15 +46,20 @@ struct pm_cli_slot {
 
 /* Groups of options that a verb takes. */
 enum pm_cli_group {
-    PM_GROUP_ALL = 1,      /* --json --quiet --verbose --help */
-    PM_GROUP_COMPUTE = 2,  /* --threads --arithmetic --timeout --stats */
-    PM_GROUP_PROVE = 4,    /* --no-self-verify */
-    PM_GROUP_KEY = 8,      /* --load --check */
-    PM_GROUP_DIGEST = 16,  /* --digest */
-    PM_GROUP_VERSION = 32, /* --version, without a verb */
-    PM_GROUP_SETUP = 64,   /* --insecure-known-tau --format */
-    PM_GROUP_FILES = 128   /* named files; the verb's slots say which */
+    PM_GROUP_ALL = 1,       /* --json --quiet --verbose --help */
+    PM_GROUP_COMPUTE = 2,   /* --threads --arithmetic --timeout --stats */
+    PM_GROUP_PROVE = 4,     /* --no-self-verify */
+    PM_GROUP_KEY = 8,       /* --load --check */
+    PM_GROUP_DIGEST = 16,   /* --digest */
+    PM_GROUP_VERSION = 32,  /* --version, without a verb */
+    PM_GROUP_SETUP = 64,    /* --insecure-known-tau --format */
+    PM_GROUP_FILES = 128,   /* named files; the verb's slots say which */
+    PM_GROUP_CIRCUIT = 256, /* --r1cs, for a verb that has no place for it */
+    PM_GROUP_MEMORY = 512,  /* --mem --form --residency --b2 */
+    PM_GROUP_REPORT = 1024, /* --memory --trace */
+    PM_GROUP_PLAN = 2048    /* --sizes --device --caller-vectors */
 };
+#define PM_GROUP_LAST PM_GROUP_PLAN
 
 struct pm_cli;
 
@@ -81,10 +86,16 @@ struct pm_cli_option {
 /* A step of the run and its time. */
 struct pm_cli_step {
     const char *name;
-    uint64_t wall_ns;
+    uint64_t start_ns, wall_ns;
 };
 
 #define PM_CLI_STEPS_MAX 8
+
+/* So much memory, and who says so. */
+struct pm_cli_allowance {
+    uint64_t bytes; /* UINT64_MAX: nothing bounds it */
+    char by[64];    /* "--mem allows", "MemAvailable leaves" */
+};
 
 struct pm_cli {
     const struct pm_cli_verb *verb;
@@ -93,12 +104,21 @@ struct pm_cli {
     const char *files[PM_ROLE_COUNT]; /* by role; NULL: not given */
     const char **words;               /* what is no option; after the verb is found, what follows */
     size_t n_words;
-    uint32_t seen_groups[PM_GROUP_FILES + 1]; /* by group: index + 1 of an option that was given */
+    uint32_t seen_groups[PM_GROUP_LAST + 1]; /* by group: index + 1 of an option that was given */
 
     uint32_t threads, arithmetic, load, check, key_format;
     uint32_t seed; /* with known_tau */
     uint32_t timeout_s;
+    uint64_t mem_bytes;                   /* 0: not given */
+    const char *mem_text;                 /* as it was given */
+    uint32_t form, residency, b2;         /* as pm_vector_form, pm_key_residency, pm_b2_schedule */
+    const char *trace_path;               /* NULL: none */
+    const char *sizes_text, *device_text; /* --sizes and --device; NULL: not given */
+    const char *system_root;              /* where /proc and /sys stand: "", or a folder in tests */
+    struct pm_cli_allowance allowance;
     int verbosity;
+    bool memory_table; /* --memory */
+    bool caller_vectors;
     bool json, quiet, stats, no_self_verify, digest, known_tau, help, version;
 
     pm_context *context; /* NULL until pm_cli_start() */
@@ -110,6 +130,8 @@ struct pm_cli {
     struct pm_cli_step steps[PM_CLI_STEPS_MAX];
     size_t n_steps;
     pm_prove_stats prove_stats;
+    uint64_t phase_bytes[PM_PHASES_MAX]; /* live at the end of each; 0: not known */
+    uint64_t n_constraints;              /* 0: not known */
 
     uint64_t progress_start_ns; /* of the count that is running, and where it stands */
     uint64_t progress_done, progress_total;
@@ -124,6 +146,13 @@ extern const size_t pm_cli_n_options;
 /* The distance at which a misspelt word is still recognised; SIZE_MAX beyond it. */
 size_t pm_cli_likeness(const char *word, const char *candidate);
 
+/* "2GiB", "512M", "1.5G", bytes: K M G T with or without iB are powers of 1024, KB MB GB TB powers
+ * of 1000. False for anything else, and for none. */
+bool pm_cli_read_size(const char *text, uint64_t *bytes);
+#define PM_CLI_SIZE_CHARS 24
+/* "1.25 GiB", for people. Returns text. */
+const char *pm_cli_size_text(uint64_t bytes, char text[PM_CLI_SIZE_CHARS]);
+
 /* cli_verbs.c: finds the verb in the leading words and takes them away. */
 pm_status pm_cli_find_verb(struct pm_cli *cli);
 const struct pm_cli_verb *pm_cli_verb_named(const char *name);
@@ -135,6 +164,7 @@ extern const size_t pm_cli_n_verbs;
 
 /* The verbs, cmd_*.c. */
 pm_status pm_cmd_prove(struct pm_cli *cli);
+pm_status pm_cmd_plan(struct pm_cli *cli);
 pm_status pm_cmd_verify(struct pm_cli *cli);
 pm_status pm_cmd_setup(struct pm_cli *cli);
 pm_status pm_cmd_setup_known(struct pm_cli *cli);
@@ -188,6 +218,49 @@ pm_status pm_cli_check_output(struct pm_cli *cli, const char *path);
 int pm_cli_finish(struct pm_cli *cli, pm_status status);
 /* Exit codes in order, for the help: false after the last. */
 bool pm_cli_exit_code(size_t i, int *code, const char **sentence);
+
+/* A line on stderr unless --quiet. */
+__attribute__((format(printf, 2, 3))) void pm_cli_say(struct pm_cli *cli, const char *format, ...);
+
+/* cli_key.c: opens the file of role ZKEY: a zkey, or bellman's parameters, which to prove with need
+ * the constraint system of role R1CS. */
+pm_status pm_cli_open_key(struct pm_cli *cli, bool to_prove, pm_key **key);
+
+/* cli_admit.c: how much memory a proof may take, by --mem or by what cgroup and machine leave.
+ * OVER_BUDGET with both numbers when it cannot be enough. */
+/* Fills in cli->allowance. */
+void pm_cli_find_allowance(struct pm_cli *cli);
+/* What a run holds beside its proof. */
+struct pm_cli_beside {
+    uint32_t threads;
+    uint64_t key_file_bytes; /* counted where --load read takes them into memory */
+    uint64_t key_memory_bytes, input_bytes, n_public;
+};
+uint64_t pm_cli_beside_bytes(const struct pm_cli *cli, const struct pm_cli_beside *beside);
+/* OVER_BUDGET, with the allowance. */
+pm_status pm_cli_refuse_memory(struct pm_cli *cli, const char *path, uint64_t need_bytes);
+/* Before the key is read. */
+pm_status pm_cli_admit_key(struct pm_cli *cli);
+/* Before the witness is. *memory_bytes is for pm_prove_options; 0: nothing bounds it. */
+pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key_facts *facts,
+                             uint64_t *memory_bytes);
+
+/* cli_memory.c: what a run holds beside the buffers of its proof. */
+struct pm_cli_holdings {
+    uint64_t key_mapped_bytes, key_memory_bytes, json_bytes;
+};
+/* Remembers for --stats what each phase of prove_stats held. report may be NULL. */
+void pm_cli_keep_phase_bytes(struct pm_cli *cli, const pm_report *report);
+/* Prints the tables, or adds "memory" to the JSON result. */
+void pm_cli_memory(struct pm_cli *cli, const pm_report *report,
+                   const struct pm_cli_holdings *holdings);
+struct pm_proof_plan;
+/* Host bytes of a plan that stay with the key, and all during a step. */
+uint64_t pm_cli_resident_host_bytes(const struct pm_proof_plan *plan);
+uint64_t pm_cli_planned_host_bytes(const struct pm_proof_plan *plan, uint32_t step);
+
+/* cli_trace.c: *text is freed by the caller. */
+pm_status pm_cli_trace_text(struct pm_cli *cli, const pm_report *report, char **text);
 
 /* cli_progress.c: the line on the terminal. */
 void pm_cli_progress(void *user, const char *phase, uint64_t done, uint64_t total);

@@ -110,6 +110,7 @@ int main(int n, char **arguments) {
         .prove_stats = {.struct_bytes = (uint32_t)sizeof(pm_prove_stats)},
         .result = json_object(),
         .words = words,
+        .system_root = "",
     };
     cli.control.user = &cli;
     if (cli.result == NULL || words == NULL) {

@@ -20,13 +20,31 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"key-json", 0, PM_GROUP_FILES, PM_ROLE_KEY_JSON, "FILE", "the proving key as JSON"},
     {"threads", 't', PM_GROUP_COMPUTE, -1, "N",
      "threads (default: all that affinity and cgroup allow)"},
-    {"arithmetic", 0, PM_GROUP_COMPUTE, -1, "best|portable|adx",
+    {"arithmetic", 0, PM_GROUP_COMPUTE, -1, "best|portable|adx|ifma",
      "field arithmetic (default: best)"},
     {"timeout", 0, PM_GROUP_COMPUTE, -1, "SECONDS", "give up after so long"},
     {"stats", 0, PM_GROUP_COMPUTE, -1, NULL, "print times and peak memory"},
     {"load", 0, PM_GROUP_KEY, -1, "map|read", "map the key (default), or read it into memory"},
     {"check", 0, PM_GROUP_KEY, -1, "none|fast|full",
      "check the key's points when it is opened (default: none)"},
+    {"mem", 0, PM_GROUP_MEMORY, -1, "SIZE",
+     "the most memory to use, as 2GiB, 512M or bytes"},
+    {"form", 0, PM_GROUP_MEMORY, -1, "any|three|two",
+     "vectors of the quotient: three are faster, two take a third less"},
+    {"residency", 0, PM_GROUP_MEMORY, -1, "any|keep|stream",
+     "keep the key's pages in memory, or give them back behind the reader"},
+    {"b2", 0, PM_GROUP_MEMORY, -1, "any|start|later|copy",
+     "the sum over G2: at once, later from the witness, or later from a copy"},
+    {"system-root", 0, PM_GROUP_MEMORY, -1, "DIR", NULL},
+    {"memory", 0, PM_GROUP_REPORT, -1, NULL, "print planned and measured memory, buffer by buffer"},
+    {"trace", 0, PM_GROUP_REPORT, -1, "FILE",
+     "write steps and live bytes as a Chrome trace, for Perfetto"},
+    {"sizes", 0, PM_GROUP_PLAN, -1, "CIRCUIT",
+     "plan without a key: a known circuit, or its sizes (below)"},
+    {"device", 0, PM_GROUP_PLAN, -1, "cpu|device:SIZE",
+     "plan for the CPU (default), or for a card with so much memory"},
+    {"caller-vectors", 0, PM_GROUP_PLAN, -1, NULL,
+     "scalars, a, b and c are arrays that the caller lends"},
     {"no-self-verify", 0, PM_GROUP_PROVE, -1, NULL,
      "hand the proof out without verifying it first"},
     {"insecure-known-tau", 0, PM_GROUP_SETUP, -1, "[=SEED]",
@@ -110,11 +128,10 @@ static pm_status read_number(struct pm_cli *cli, const char *option, const char 
     return PM_OK;
 }
 
-/* The index of text among n names. */
+/* The index of text among names, which end with NULL. */
 static pm_status read_choice(struct pm_cli *cli, const struct pm_cli_option *option,
-                             const char *text, const char *const *names, uint32_t n,
-                             uint32_t *out) {
-    for (uint32_t i = 0; i < n; i++) {
+                             const char *text, const char *const *names, uint32_t *out) {
+    for (uint32_t i = 0; names[i] != NULL; i++) {
         if (strcmp(text, names[i]) == 0) {
             *out = i;
             return PM_OK;
@@ -123,50 +140,93 @@ static pm_status read_choice(struct pm_cli *cli, const struct pm_cli_option *opt
     return pm_cli_usage(cli, "--%s takes one of %s", option->name, option->argument);
 }
 
+/* Options that take one of some words, in the order of the library's enum. */
+static pm_status apply_choice(struct pm_cli *cli, const struct pm_cli_option *option,
+                              const char *value) {
+    const struct {
+        const char *option;
+        uint32_t *out;
+        const char *names[5];
+    } choices[] = {{"arithmetic", &cli->arithmetic, {"best", "portable", "adx", "ifma", NULL}},
+                   {"load", &cli->load, {"map", "read", NULL}},
+                   {"check", &cli->check, {"none", "fast", "full", NULL}},
+                   {"format", &cli->key_format, {"zkey", "params", NULL}},
+                   {"form", &cli->form, {"any", "three", "two", NULL}},
+                   {"residency", &cli->residency, {"any", "keep", "stream", NULL}},
+                   {"b2", &cli->b2, {"any", "start", "later", "copy", NULL}}};
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        if (strcmp(option->name, choices[i].option) == 0) {
+            return read_choice(cli, option, value, choices[i].names, choices[i].out);
+        }
+    }
+    return pm_cli_usage(cli, "--%s is not known here", option->name);
+}
+
+static pm_status apply_file(struct pm_cli *cli, const struct pm_cli_option *option,
+                            const char *value, const char **out) {
+    if (*out != NULL) {
+        return pm_cli_usage(cli, "--%s is given twice", option->name);
+    }
+    if (value[0] == '\0') {
+        return pm_cli_usage(cli, "--%s needs the name of a file", option->name);
+    }
+    *out = value;
+    return PM_OK;
+}
+
 static pm_status apply_value(struct pm_cli *cli, const struct pm_cli_option *option,
                              const char *value) {
-    static const char *const arithmetics[] = {"best", "portable", "adx"}; /* as pm_arithmetic */
-    static const char *const loads[] = {"map", "read"};                   /* as pm_load */
-    static const char *const checks[] = {"none", "fast", "full"};         /* as pm_check */
-    static const char *const formats[] = {"zkey", "params"};              /* as pm_key_format */
+    const char *const name = option->name;
     if (option->role >= 0) {
-        if (cli->files[option->role] != NULL) {
-            return pm_cli_usage(cli, "--%s is given twice", option->name);
-        }
-        if (value[0] == '\0') {
-            return pm_cli_usage(cli, "--%s needs the name of a file", option->name);
-        }
-        cli->files[option->role] = value;
+        return apply_file(cli, option, value, &cli->files[option->role]);
+    }
+    if (strcmp(name, "timeout") == 0) {
+        return read_number(cli, name, value, 1, 1000000000, &cli->timeout_s);
+    }
+    if (strcmp(name, "threads") == 0) {
+        return read_number(cli, name, value, 0, 4096, &cli->threads);
+    }
+    if (strcmp(name, "insecure-known-tau") == 0) {
+        cli->known_tau = true;
+        return read_number(cli, name, value, 0, UINT32_MAX, &cli->seed);
+    }
+    if (strcmp(name, "mem") == 0) {
+        cli->mem_text = value;
+        return pm_cli_read_size(value, &cli->mem_bytes)
+                   ? PM_OK
+                   : pm_cli_usage(cli, "--mem takes a size such as 2GiB, 512M or 1000000000");
+    }
+    if (strcmp(name, "trace") == 0) {
+        return apply_file(cli, option, value, &cli->trace_path);
+    }
+    if (strcmp(name, "sizes") == 0) {
+        cli->sizes_text = value;
         return PM_OK;
     }
-    switch (option->name[0]) {
-    case 't':
-        if (strcmp(option->name, "timeout") == 0) {
-            return read_number(cli, option->name, value, 1, 1000000000, &cli->timeout_s);
-        }
-        return read_number(cli, option->name, value, 0, 4096, &cli->threads);
-    case 'a':
-        return read_choice(cli, option, value, arithmetics, 3, &cli->arithmetic);
-    case 'c':
-        return read_choice(cli, option, value, checks, 3, &cli->check);
-    case 'f':
-        return read_choice(cli, option, value, formats, 2, &cli->key_format);
-    case 'i':
-        cli->known_tau = true;
-        return read_number(cli, option->name, value, 0, UINT32_MAX, &cli->seed);
-    default:
-        return read_choice(cli, option, value, loads, 2, &cli->load);
+    if (strcmp(name, "device") == 0) {
+        cli->device_text = value;
+        return PM_OK;
     }
+    if (strcmp(name, "system-root") == 0) {
+        cli->system_root = value;
+        return PM_OK;
+    }
+    return apply_choice(cli, option, value);
 }
 
 static void apply_switch(struct pm_cli *cli, const struct pm_cli_option *option) {
     const struct {
         const char *name;
         bool *value;
-    } switches[] = {{"stats", &cli->stats},    {"no-self-verify", &cli->no_self_verify},
-                    {"digest", &cli->digest},  {"json", &cli->json},
-                    {"quiet", &cli->quiet},    {"help", &cli->help},
-                    {"version", &cli->version}};
+    } switches[] = {{"stats", &cli->stats},
+                    {"no-self-verify", &cli->no_self_verify},
+                    {"digest", &cli->digest},
+                    {"json", &cli->json},
+                    {"quiet", &cli->quiet},
+                    {"help", &cli->help},
+                    {"version", &cli->version},
+                    {"memory", &cli->memory_table},
+                    {"caller-vectors", &cli->caller_vectors}};
     if (strcmp(option->name, "verbose") == 0) {
         cli->verbosity++;
         return;
@@ -275,7 +335,7 @@ pm_status pm_cli_read_arguments(struct pm_cli *cli, int n, char **arguments) {
 
 /* Every option that was given must belong to the verb. */
 static pm_status check_groups(struct pm_cli *cli) {
-    for (size_t group = 0; group <= PM_GROUP_FILES; group++) {
+    for (size_t group = 0; group <= PM_GROUP_LAST; group++) {
         if (cli->seen_groups[group] != 0 && (cli->verb->groups & group) == 0 &&
             !(group == PM_GROUP_VERSION && strcmp(cli->verb->name, "version") == 0)) {
             return pm_cli_usage(cli, "option --%s does not belong to `%s`",
@@ -284,7 +344,8 @@ static pm_status check_groups(struct pm_cli *cli) {
         }
     }
     for (int role = 0; role < PM_ROLE_COUNT; role++) {
-        bool wanted = cli->files[role] == NULL;
+        bool wanted = cli->files[role] == NULL ||
+                      (role == PM_ROLE_R1CS && (cli->verb->groups & PM_GROUP_CIRCUIT) != 0);
         for (size_t i = 0; i < cli->verb->n_slots; i++) {
             wanted |= (int)cli->verb->slots[i].role == role;
         }

@@ -41,7 +41,7 @@ static const struct {
     {EXIT_USAGE_ERROR, "the command line is wrong, or an output is an input"},
     {EXIT_BAD_INPUT, "an input file is malformed, not supported, or does not fit the others"},
     {EXIT_IO, "a file could not be read or written"},
-    {EXIT_MEMORY, "out of memory or threads"},
+    {EXIT_MEMORY, "out of memory or threads, or more memory than is allowed"},
     {EXIT_DEVICE, "no usable device, or it failed"},
     {EXIT_UNSATISFIED, "the witness does not satisfy the circuit, or the key is damaged: no proof"},
     {EXIT_FAULT, "a fault inside proofmill"},
@@ -91,6 +91,8 @@ static int exit_code_of(pm_status status) {
         return EXIT_IO;
     case PM_NO_MEMORY:
     case PM_NO_THREADS:
+    case PM_OVER_BUDGET:
+    case PM_BUDGET_BUSY:
         return EXIT_MEMORY;
     case PM_NO_DEVICE:
     case PM_DEVICE:
@@ -151,6 +153,19 @@ void pm_cli_warn(struct pm_cli *cli, const char *format, ...) {
     if (!cli->quiet) {
         put_line(cli, "warning: ", line);
     }
+}
+
+void pm_cli_say(struct pm_cli *cli, const char *format, ...) {
+    char line[1024];
+    if (cli->quiet) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    make_printable(line);
+    put_line(cli, "", line);
 }
 
 void pm_cli_note(struct pm_cli *cli, const char *format, ...) {
@@ -315,7 +330,7 @@ static json_t *error_json(const struct pm_cli *cli, pm_status status) {
 void pm_cli_step_done(struct pm_cli *cli, const char *name, uint64_t start_ns) {
     uint64_t wall_ns = pm_cli_now_ns() - start_ns;
     if (cli->n_steps < PM_CLI_STEPS_MAX) {
-        cli->steps[cli->n_steps++] = (struct pm_cli_step){name, wall_ns};
+        cli->steps[cli->n_steps++] = (struct pm_cli_step){name, start_ns, wall_ns};
     }
     pm_cli_note(cli, "%s: %.1f ms", name, (double)wall_ns / 1e6);
 }
@@ -325,6 +340,11 @@ static uint64_t peak_resident_bytes(void) {
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
+/* Zero where the number of constraints is not known. */
+static double bytes_a_constraint(const struct pm_cli *cli, uint64_t bytes) {
+    return cli->n_constraints != 0 ? (double)bytes / (double)cli->n_constraints : 0;
+}
+
 static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
     const pm_prove_stats *prove = &cli->prove_stats;
     pm_cli_progress_clear(cli);
@@ -332,8 +352,13 @@ static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
         (void)fprintf(stderr, "%-20s %12.3f ms\n", cli->steps[i].name,
                       (double)cli->steps[i].wall_ns / 1e6);
         for (uint32_t k = 0; k < prove->n_phases && strcmp(cli->steps[i].name, "prove") == 0; k++) {
-            (void)fprintf(stderr, "  %-18s %12.3f ms\n", prove->phases[k].name,
+            (void)fprintf(stderr, "  %-18s %12.3f ms", prove->phases[k].name,
                           (double)prove->phases[k].wall_ns / 1e6);
+            if (cli->phase_bytes[k] != 0) {
+                (void)fprintf(stderr, "  %8.1f bytes a constraint",
+                              bytes_a_constraint(cli, cli->phase_bytes[k]));
+            }
+            (void)fprintf(stderr, "\n");
         }
     }
     (void)fprintf(stderr, "%-20s %12.3f ms\n", "total", (double)total_ns / 1e6);
@@ -342,6 +367,10 @@ static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
     if (prove->peak_bytes != 0) {
         (void)fprintf(stderr, ", %.1f MiB for proving beside key and witness",
                       (double)prove->peak_bytes / 1048576);
+        if (cli->n_constraints != 0) {
+            (void)fprintf(stderr, " (%.1f bytes a constraint)",
+                          bytes_a_constraint(cli, prove->peak_bytes));
+        }
     }
     (void)fprintf(stderr, "\n");
     if (cli->context != NULL) {
@@ -360,14 +389,21 @@ static json_t *times_json(const struct pm_cli_step *steps, size_t n) {
 
 static json_t *stats_json(const struct pm_cli *cli, uint64_t total_ns) {
     const pm_prove_stats *prove = &cli->prove_stats;
-    json_t *json = json_object(), *phases = json_object();
+    json_t *json = json_object(), *phases = json_object(), *bytes = json_object();
     (void)json_object_set_new(json, "total_ms", json_real((double)total_ns / 1e6));
     (void)json_object_set_new(json, "steps_ms", times_json(cli->steps, cli->n_steps));
     for (uint32_t k = 0; k < prove->n_phases; k++) {
         (void)json_object_set_new(phases, prove->phases[k].name,
                                   json_real((double)prove->phases[k].wall_ns / 1e6));
+        (void)json_object_set_new(bytes, prove->phases[k].name,
+                                  json_real(bytes_a_constraint(cli, cli->phase_bytes[k])));
     }
     (void)json_object_set_new(json, "phases_ms", phases);
+    (void)json_object_set_new(json, "phases_bytes_a_constraint", bytes);
+    (void)json_object_set_new(json, "n_constraints", json_integer((json_int_t)cli->n_constraints));
+    (void)json_object_set_new(json, "prove_planned_peak_bytes",
+                              json_integer((json_int_t)prove->planned_peak_bytes));
+    (void)json_object_set_new(json, "divergences", json_integer(prove->n_divergences));
     (void)json_object_set_new(json, "peak_resident_bytes",
                               json_integer((json_int_t)peak_resident_bytes()));
     (void)json_object_set_new(json, "prove_peak_bytes",

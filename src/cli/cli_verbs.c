@@ -7,6 +7,8 @@
 
 #define SLOT_ZKEY                                                                                  \
     { PM_ROLE_ZKEY, "ZKEY", "circuit_final.zkey" }
+#define SLOT_KEY                                                                                   \
+    { PM_ROLE_ZKEY, "KEY", "circuit_final.zkey" }
 #define SLOT_WITNESS                                                                               \
     { PM_ROLE_WITNESS, "WTNS", "witness.wtns" }
 #define SLOT_PROOF                                                                                 \
@@ -33,12 +35,26 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
     {"prove",
      "prove that a witness satisfies a proving key's circuit",
      "Reads a snarkjs proving key and a witness, writes proof and public signals. The proof is\n"
-     "verified before it is handed out. Both files appear whole, or neither does.\n",
+     "verified before it is handed out. Both files appear whole, or neither does. ZKEY may be\n"
+     "bellman's parameter file too: --r1cs then names the constraint system it is for.\n",
      {SLOT_ZKEY, SLOT_WITNESS, SLOT_PROOF, SLOT_PUBLIC},
      4,
      false,
-     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_PROVE,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_PROVE |
+         PM_GROUP_CIRCUIT | PM_GROUP_MEMORY | PM_GROUP_REPORT,
      pm_cmd_prove},
+    {"plan",
+     "say what memory a proof will hold, and when, before a byte is allocated",
+     "Prints the steps of a proof, its buffers with their exact bytes and lifetimes, the memory "
+     "of\n"
+     "each pool step by step, and what other choices would change. KEY is a zkey, or bellman's\n"
+     "parameter file (--r1cs names its constraint system); --sizes plans without a key.\n",
+     {SLOT_KEY},
+     1,
+     false,
+     PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_CIRCUIT |
+         PM_GROUP_MEMORY | PM_GROUP_PLAN,
+     pm_cmd_plan},
     {"verify",
      "verify a proof",
      "Prints OK! and ends with 0 when the proof is valid, prints Invalid proof and ends with 1\n"
@@ -98,7 +114,7 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      pm_cmd_check},
     {"export vkey",
      "write the verifying key inside a proving key",
-     "Writes the bytes that snarkjs writes.\n",
+     "Writes the bytes that snarkjs writes. ZKEY may be bellman's parameter file too.\n",
      {SLOT_ZKEY, SLOT_VKEY},
      2,
      false,
@@ -157,6 +173,7 @@ static const struct {
     const char *verb;
 } spellings[] = {
     {"prove", "prove"},
+    {"plan", "plan"},
     {"g16p", "prove"},
     {"verify", "verify"},
     {"g16v", "verify"},

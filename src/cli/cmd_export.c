@@ -65,7 +65,7 @@ pm_status pm_cmd_export_vkey(struct pm_cli *cli) {
     pm_key *key = NULL;
     pm_status status = begin_export(cli, input, output);
     if (status == PM_OK) {
-        status = open_key(cli, input, &key);
+        status = pm_cli_open_key(cli, false, &key);
     }
     if (status == PM_OK) {
         pm_cli_listen_for_signals();

@@ -2,6 +2,8 @@
 /* cli/cmd_help.c - proofmill help [VERB], proofmill version. */
 #include "cli/cli.h"
 
+#include <proofmill/experimental.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@ static void print_options(const struct pm_cli_verb *verb) {
         const struct pm_cli_option *option = &pm_cli_option_table[i];
         bool belongs = option->summary != NULL && (verb->groups & option->group) != 0;
         if (option->role >= 0) {
-            bool wanted = false;
+            bool wanted = option->role == PM_ROLE_R1CS && (verb->groups & PM_GROUP_CIRCUIT) != 0;
             for (size_t k = 0; k < verb->n_slots; k++) {
                 wanted |= (int)verb->slots[k].role == option->role;
             }
@@ -53,6 +55,17 @@ static void print_verb(const struct pm_cli_verb *verb) {
         (void)printf("  A file may be - for standard input or output.\n");
     }
     print_options(verb);
+}
+
+/* What --sizes takes. */
+static void print_circuits(void) {
+    (void)printf("\nSizes of a circuit: CURVE[/bellman],LOG_N,VARS,PUBLIC[,ROWS[,NA,NB,NL,NH[,NZ_A,"
+                 "NZ_B,NZ_C]]]\n"
+                 "VARS counts the constant one, PUBLIC does not; what is left out is as much as "
+                 "there can be.\n\nKnown circuits:\n");
+    for (uint32_t i = 0; pm_circuit_preset_name(i) != NULL; i++) {
+        (void)printf("  %-18s %s\n", pm_circuit_preset_name(i), pm_circuit_preset_title(i));
+    }
 }
 
 static void print_overview(void) {
@@ -113,6 +126,9 @@ pm_status pm_cmd_help(struct pm_cli *cli) {
         about = pm_cli_verb_named(PM_CLI_SETUP_KNOWN);
     }
     print_verb(about);
+    if (strcmp(about->name, "plan") == 0) {
+        print_circuits();
+    }
     return PM_OK;
 }
 

@@ -3,7 +3,10 @@
 #include "cli/cli.h"
 #include "json/json.h"
 
+#include <proofmill/experimental.h>
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,38 +15,45 @@ struct proving {
     pm_key *key;
     pm_witness *witness;
     pm_key_facts facts;
+    uint64_t memory_bytes; /* for the proof; 0: nothing bounds it */
+    pm_report *report;     /* NULL: nobody asked */
     pm_proof proof;
     uint8_t *publics;
     struct pm_json_text proof_text, public_text;
+    char *trace_text;
 };
 
 /* Everything that can be found wrong before a byte is read. */
 static pm_status check_paths(struct pm_cli *cli) {
-    const char *const inputs[] = {cli->files[PM_ROLE_ZKEY], cli->files[PM_ROLE_WITNESS]};
-    const char *const outputs[] = {cli->files[PM_ROLE_PROOF], cli->files[PM_ROLE_PUBLIC]};
-    pm_status status = pm_cli_one_stream(cli, inputs, 2, "standard input");
+    const char *const inputs[] = {cli->files[PM_ROLE_ZKEY], cli->files[PM_ROLE_WITNESS],
+                                  cli->files[PM_ROLE_R1CS]};
+    const char *const outputs[] = {cli->files[PM_ROLE_PROOF], cli->files[PM_ROLE_PUBLIC],
+                                   cli->trace_path};
+    const size_t n_inputs = inputs[2] != NULL ? 3 : 2, n_outputs = outputs[2] != NULL ? 3 : 2;
+    pm_status status = pm_cli_one_stream(cli, inputs, n_inputs, "standard input");
     if (status == PM_OK) {
-        status = pm_cli_one_stream(cli, outputs, 2, "standard output");
+        status = pm_cli_one_stream(cli, outputs, n_outputs, "standard output");
     }
-    if (status == PM_OK && cli->json &&
-        (strcmp(outputs[0], "-") == 0 || strcmp(outputs[1], "-") == 0)) {
-        status = pm_cli_usage(cli, "with --json no file can be standard output");
+    for (size_t i = 0; status == PM_OK && cli->json && i < n_outputs; i++) {
+        if (strcmp(outputs[i], "-") == 0) {
+            status = pm_cli_usage(cli, "with --json no file can be standard output");
+        }
     }
     if (status == PM_OK) {
-        status = pm_files_distinct(inputs, 2, outputs, 2, &cli->error);
+        status = pm_files_distinct(inputs, n_inputs, outputs, n_outputs, &cli->error);
     }
-    for (size_t i = 0; status == PM_OK && i < 2; i++) {
+    for (size_t i = 0; status == PM_OK && i < n_outputs; i++) {
         status = pm_cli_check_output(cli, outputs[i]);
     }
     return status;
 }
 
 static pm_status load(struct pm_cli *cli, struct proving *run) {
-    pm_key_options options = {
-        .struct_bytes = (uint32_t)sizeof options, .load = cli->load, .check = cli->check};
     uint64_t start_ns = pm_cli_now_ns();
-    pm_status status = pm_key_open(cli->context, cli->files[PM_ROLE_ZKEY], &options, &cli->control,
-                                   &run->key, &cli->error);
+    pm_status status = pm_cli_admit_key(cli);
+    if (status == PM_OK) {
+        status = pm_cli_open_key(cli, true, &run->key);
+    }
     if (status != PM_OK) {
         return status;
     }
@@ -57,6 +67,10 @@ static pm_status load(struct pm_cli *cli, struct proving *run) {
                 cli->files[PM_ROLE_ZKEY], pm_curve_name((pm_curve_id)run->facts.curve),
                 run->facts.log_n, run->facts.n_vars, run->facts.n_public,
                 run->facts.n_coefficients);
+    status = pm_cli_admit_proof(cli, run->key, &run->facts, &run->memory_bytes);
+    if (status != PM_OK) {
+        return status;
+    }
     start_ns = pm_cli_now_ns();
     status = pm_witness_open(cli->context, cli->files[PM_ROLE_WITNESS], &cli->control,
                              &run->witness, &cli->error);
@@ -67,20 +81,31 @@ static pm_status load(struct pm_cli *cli, struct proving *run) {
 }
 
 static pm_status prove(struct pm_cli *cli, struct proving *run) {
+    if (cli->stats || cli->memory_table || cli->trace_path != NULL) {
+        const pm_status status = pm_report_create(&run->report, &cli->error);
+        if (status != PM_OK) {
+            return status;
+        }
+    }
     pm_prove_options options = {.struct_bytes = (uint32_t)sizeof options,
-                                .no_self_verify = cli->no_self_verify};
+                                .no_self_verify = cli->no_self_verify,
+                                .memory_bytes = run->memory_bytes,
+                                .form = cli->form,
+                                .residency = cli->residency,
+                                .b2 = cli->b2,
+                                .report = run->report};
     uint64_t start_ns = pm_cli_now_ns();
     run->proof.struct_bytes = (uint32_t)sizeof run->proof;
     pm_status status = pm_prove(cli->context, run->key, run->witness, &options, &cli->control,
                                 &run->proof, &cli->prove_stats, &cli->error);
     if (status == PM_OK) {
         pm_cli_step_done(cli, "prove", start_ns);
+        pm_cli_keep_phase_bytes(cli, run->report);
     }
     return status;
 }
 
-static pm_status write_files(struct pm_cli *cli, struct proving *run) {
-    uint64_t start_ns = pm_cli_now_ns();
+static pm_status make_texts(struct pm_cli *cli, struct proving *run) {
     run->publics = calloc((size_t)run->facts.n_public + 1, PM_FR_BYTES);
     if (run->publics == NULL) {
         return pm_cli_fail(cli, PM_NO_MEMORY, "", "no memory for %u public signals",
@@ -96,16 +121,35 @@ static pm_status write_files(struct pm_cli *cli, struct proving *run) {
         status =
             pm_json_public_write(run->publics, run->facts.n_public, &run->public_text, &cli->error);
     }
+    if (status == PM_OK && cli->trace_path != NULL) {
+        status = pm_cli_trace_text(cli, run->report, &run->trace_text);
+    }
+    return status;
+}
+
+static pm_status write_files(struct pm_cli *cli, struct proving *run) {
+    const uint64_t start_ns = pm_cli_now_ns();
+    pm_status status = make_texts(cli, run);
     if (status == PM_OK) {
+        const bool has_trace = run->trace_text != NULL;
         const pm_output outputs[] = {
             {cli->files[PM_ROLE_PROOF], run->proof_text.bytes, run->proof_text.n_bytes},
-            {cli->files[PM_ROLE_PUBLIC], run->public_text.bytes, run->public_text.n_bytes}};
-        status = pm_files_write(outputs, 2, &cli->error);
+            {cli->files[PM_ROLE_PUBLIC], run->public_text.bytes, run->public_text.n_bytes},
+            {cli->trace_path, run->trace_text, has_trace ? strlen(run->trace_text) : 0}};
+        status = pm_files_write(outputs, has_trace ? 3 : 2, &cli->error);
     }
     if (status == PM_OK) {
         pm_cli_step_done(cli, "write", start_ns);
     }
     return status;
+}
+
+static void tell_of_memory(struct pm_cli *cli, const struct proving *run) {
+    const struct pm_cli_holdings holdings = {.key_mapped_bytes = run->facts.mapped_bytes,
+                                             .key_memory_bytes = run->facts.memory_bytes,
+                                             .json_bytes = run->proof_text.n_bytes +
+                                                           run->public_text.n_bytes};
+    pm_cli_memory(cli, run->report, &holdings);
 }
 
 /* What --json tells beside the status. */
@@ -116,6 +160,9 @@ static void describe(struct pm_cli *cli, const struct proving *run) {
     (void)json_object_set_new(json, "n_public", json_integer(run->facts.n_public));
     (void)json_object_set_new(json, "proof_file", pm_cli_json_string(cli->files[PM_ROLE_PROOF]));
     (void)json_object_set_new(json, "public_file", pm_cli_json_string(cli->files[PM_ROLE_PUBLIC]));
+    if (cli->trace_path != NULL) {
+        (void)json_object_set_new(json, "trace_file", pm_cli_json_string(cli->trace_path));
+    }
     (void)json_object_set_new(json, "self_verified", json_boolean(!cli->no_self_verify));
 }
 
@@ -138,10 +185,15 @@ pm_status pm_cmd_prove(struct pm_cli *cli) {
     if (status == PM_OK) {
         describe(cli, &run);
     }
+    if (status == PM_OK && cli->memory_table) {
+        tell_of_memory(cli, &run);
+    }
+    free(run.trace_text);
     pm_json_text_free(&run.proof_text);
     pm_json_text_free(&run.public_text);
     free(run.publics);
     pm_witness_destroy(run.witness);
     pm_key_destroy(run.key);
+    pm_report_destroy(run.report);
     return status;
 }

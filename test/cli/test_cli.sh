@@ -496,7 +496,7 @@ run 2 prove --threads 1x
 run 2 prove --threads 99999999999
 run 2 prove --stats=yes
 run 2 prove --arithmetic fast
-says "best|portable|adx"
+says "best|portable|adx|ifma"
 run 2 prove --load mmap
 run 2 prove --timeout 0
 run 2 verify --no-self-verify

@@ -36,7 +36,11 @@ static int split(char *text, char *words[WORDS_MAX + 1]) {
 
 static void check_accepted(const struct pm_cli *cli) {
     FUZZ_REQUIRE(cli->threads <= 4096 && cli->timeout_s <= 1000000000);
-    FUZZ_REQUIRE(cli->arithmetic <= PM_ARITHMETIC_ADX && cli->load <= PM_LOAD_READ);
+    FUZZ_REQUIRE(cli->arithmetic <= PM_ARITHMETIC_IFMA && cli->load <= PM_LOAD_READ);
+    FUZZ_REQUIRE(cli->form <= PM_VECTORS_TWO && cli->residency <= PM_RESIDENCY_STREAM &&
+                 cli->b2 <= PM_B2_SCHEDULE_COPY);
+    FUZZ_REQUIRE((cli->mem_text == NULL) == (cli->mem_bytes == 0));
+    FUZZ_REQUIRE(cli->trace_path == NULL || cli->trace_path[0] != '\0');
     for (size_t i = 0; i < cli->verb->n_slots && !cli->verb->many; ++i) {
         const char *file = cli->files[cli->verb->slots[i].role];
         FUZZ_REQUIRE(file != NULL && file[0] != '\0');

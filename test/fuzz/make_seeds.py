@@ -607,6 +607,8 @@ def put_command_lines(seeds):
         "prove --check fast", "prove --check none", "prove --check=slow", "prove a b c",
         "verify a b",
         "prove --r1cs x", "export calldata - -", "zkey", "export", "--zkey", "prove --jsn",
+        "prove --mem 1.5GiB --form two --residency stream --b2 copy --memory --trace t.json",
+        "prove --mem=0.000001T --r1cs c.r1cs", "prove --mem 99999999999999999999G",
     )
     for index, line in enumerate(lines):
         seeds.put("cli", f"line{index}", line.replace(" ", "\n"))
