@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# What `cmake --install` puts where: both libraries, the public headers, the command, pkg-config and
+# What `cmake --install` puts where: the libraries, the public headers, the command, pkg-config and
 # CMake package files, the licences.
 include(CMakePackageConfigHelpers)
 
@@ -34,8 +34,17 @@ if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
 else()
     set(PM_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file(${CMAKE_CURRENT_LIST_DIR}/proofmill.pc.in ${PROJECT_BINARY_DIR}/proofmill.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/proofmill.pc DESTINATION ${pc_dir})
+set(pc_names proofmill)
+if(TARGET proofmill_rapidsnark_shared)
+    install(TARGETS proofmill_rapidsnark_static proofmill_rapidsnark_shared
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    list(APPEND pc_names proofmill-rapidsnark)
+endif()
+foreach(name IN LISTS pc_names)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pc_dir})
+endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/proofmill)
 install(EXPORT proofmill-targets NAMESPACE proofmill:: DESTINATION ${package_dir})

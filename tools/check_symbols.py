@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What the libraries export and what state they keep.
 
-    tools/check_symbols.py HEADER MAP SHARED_LIBRARY STATIC_LIBRARY
+    tools/check_symbols.py HEADER... MAP SHARED_LIBRARY STATIC_LIBRARY
 
-  - the PM_API declarations of HEADER, the names in the version script MAP and the dynamic symbols
-    that SHARED_LIBRARY defines are one and the same set, and the version node is on each of them;
-  - a name of STATIC_LIBRARY that other objects can see begins with pm_, so that it cannot meet a
-    name of the program it is linked into;
+  - the PM_API (PM_..._API) declarations of the HEADERs, the names in the version script MAP and the
+    dynamic symbols that SHARED_LIBRARY defines are one and the same set, and the version node is on
+    each of them;
+  - a name of STATIC_LIBRARY that other objects can see begins with pm_ or is in MAP, so that it
+    cannot meet a name of the program it is linked into;
   - STATIC_LIBRARY has no writable variable besides those in STATE: nothing is shared between
     contexts behind the caller's back.
 
@@ -19,15 +20,18 @@ import sys
 
 # Objects that may hold writable variables, each with the reason.
 STATE = {
+    "cpu.c.o": "what the CPU can run, asked once",
     "guard.c.o": "the SIGBUS handler that pm_guard_install() installs for the whole process",
+    "json_memory.c.o": "the allocator that jansson had, and what has failed in this thread",
 }
 
 
 def declared(header_text):
-    """Names of the functions that the header declares with PM_API."""
+    """Names of the functions that the header declares with PM_API or PM_..._API."""
     text = re.sub(r"/\*.*?\*/", " ", header_text, flags=re.DOTALL)
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", " ", text, flags=re.MULTILINE)
-    return {re.search(r"(\w+)\s*\(", d).group(1) for d in re.findall(r"\bPM_API\b([^;]*);", text)}
+    declarations = re.findall(r"\bPM_(?:[A-Z]+_)?API\b([^;]*);", text)
+    return {re.search(r"(\w+)\s*\(", declaration).group(1) for declaration in declarations}
 
 
 def mapped(map_text):
@@ -80,9 +84,9 @@ def differences(header_names, map_names, node, library_names):
             yield f"{name}: exported with version '{version}' instead of '{node}'"
 
 
-def static_faults(symbols):
+def static_faults(symbols, map_names):
     for member, section, is_global, name in symbols:
-        if is_global and not name.startswith("pm_"):
+        if is_global and not name.startswith("pm_") and name not in map_names:
             yield f"{name} ({member}): a global name that does not begin with pm_"
         writable = re.match(r"\.(data|bss|tdata|tbss)(?!\.rel\.ro)|\*COM\*", section)
         if writable and not name.startswith(".") and member not in STATE:
@@ -90,17 +94,19 @@ def static_faults(symbols):
 
 
 def main(arguments):
-    if len(arguments) != 4:
+    if len(arguments) < 4:
         print(__doc__, file=sys.stderr)
         return 2
-    header, script, shared, static = arguments
-    with open(header, encoding="utf-8") as stream:
-        header_names = declared(stream.read())
+    *headers, script, shared, static = arguments
+    header_names = set()
+    for header in headers:
+        with open(header, encoding="utf-8") as stream:
+            header_names |= declared(stream.read())
     with open(script, encoding="utf-8") as stream:
         node, map_names = mapped(stream.read())
     faults = [
         *differences(header_names, map_names, node, exported(shared)),
-        *static_faults(static_symbols(static)),
+        *static_faults(static_symbols(static), map_names),
     ]
     for fault in faults:
         print(fault)

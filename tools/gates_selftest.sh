@@ -62,6 +62,14 @@ done
 gcc -shared -fPIC "$scratch/lib.c" -o "$scratch/unversioned.so"
 gcc -c "$scratch/lib.c" -o "$scratch/lib.o" && ar rcs "$scratch/clean.a" "$scratch/lib.o"
 gcc -c "$scratch/state.c" -o "$scratch/state.o" && ar rcs "$scratch/state.a" "$scratch/state.o"
+# A name that is not ours, in a header of its own: in the map it is meant to be there.
+printf '__attribute__((visibility("default"))) int theirs(void);\nint theirs(void) { return 3; }\n' \
+    >"$scratch/theirs.c"
+printf 'PM_THEIR_API int theirs(void);\n' >"$scratch/theirs.h"
+printf 'P_0 { global: pm_one; pm_two; theirs; local: *; };\n' >"$scratch/theirs.map"
+gcc -shared -fPIC -Wl,--version-script="$scratch/theirs.map" "$scratch/lib.c" "$scratch/theirs.c" \
+    -o "$scratch/theirs.so"
+gcc -c "$scratch/theirs.c" -o "$scratch/theirs.o" && ar rcs "$scratch/theirs.a" "$scratch/theirs.o"
 # symbols HEADER MAP SHARED STATIC
 symbols() {
     tools/check_symbols.py "$scratch/$1.h" "$scratch/$2.map" "$scratch/$3.so" "$scratch/$4.a"
@@ -73,6 +81,10 @@ must_fail "check_symbols: not exported" symbols both both one clean
 must_fail "check_symbols: exported, not in the map" symbols one one both clean
 must_fail "check_symbols: without a version" symbols both both unversioned clean
 must_fail "check_symbols: state, and a stranger's name" symbols both both both state
+must_fail "check_symbols: a stranger's name" symbols both both both theirs
+must_fail "check_symbols: a name of the second header" symbols both theirs theirs theirs
+must_pass "check_symbols: two headers" tools/check_symbols.py "$scratch/both.h" \
+    "$scratch/theirs.h" "$scratch/theirs.map" "$scratch/theirs.so" "$scratch/theirs.a"
 
 # Test counts.
 # results NAME ELEMENT: a JUnit file with one test program.

@@ -60,6 +60,25 @@ strangers=$(readelf -d "$libdir/libproofmill.so" | sed -n 's/.*NEEDED.*\[\(.*\)\
     grep -vE '^(libc|libpthread|ld-linux.*)\.so\.[0-9]+$' || true)
 [ -z "$strangers" ] || fail "libproofmill.so needs: $strangers"
 
+# rapidsnark's interface, by its own pkg-config file, and under the name that its callers ask for.
+read -ra rapidsnark < <(pkg-config --cflags --libs proofmill-rapidsnark)
+gcc -std=c17 -Wall -Wextra -Werror "$source/test/shim/rapidsnark_caller.c" "${rapidsnark[@]}" \
+    -Wl,-rpath-link,"$libdir" -o "$scratch/with_rapidsnark"
+ln -s libproofmill-rapidsnark.so "$libdir/librapidsnark.so"
+gcc -std=c17 "$source/test/shim/rapidsnark_caller.c" "${rapidsnark[0]}" -L"$libdir" -lrapidsnark \
+    -Wl,-rpath-link,"$libdir" -o "$scratch/with_link"
+read -ra private < <(pkg-config --static --libs proofmill-rapidsnark)
+gcc -std=c17 "$source/test/shim/rapidsnark_caller.c" "${rapidsnark[0]}" -Wl,-Bstatic \
+    -L"$libdir" -lproofmill-rapidsnark -lproofmill -Wl,-Bdynamic "${private[@]}" \
+    -o "$scratch/with_rapidsnark_static"
+"$tree/bin/proofmill" export -q vkey "$scratch/key.zkey" "$scratch/vkey.json"
+for caller in with_rapidsnark with_link with_rapidsnark_static; do
+    said=$(LD_LIBRARY_PATH=$libdir "$scratch/$caller" "$scratch/key.zkey" "$scratch/witness.wtns" \
+        "$scratch/vkey.json") || fail "$caller: exit status $?"
+    [ "${said##*$'\n'}" = valid ] || fail "$caller: said: $said"
+    printf '%s: valid\n' "$caller"
+done
+
 mkdir "$scratch/project"
 cat >"$scratch/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.25)
