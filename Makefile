@@ -32,6 +32,8 @@ help:
 	@echo "make test-full       everything slow too: sanitizers, clang, snarkjs, installation"
 	@echo "make interop         compare with snarkjs (needs npm)"
 	@echo "make bench           time every layer beside its floor; BENCH=\"--help\" lists options"
+	@echo "make gpu             compile the CUDA library and its programs (needs nvcc, no card)"
+	@echo "make gpu-test        test it on this machine's card; make gpu-bench: time it"
 	@echo "make lint            style, layers, headers, generated files"
 ifneq ($(FUZZ_SOURCES),)
 	@echo "make fuzz            fuzz each target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -91,6 +93,16 @@ bench: setup
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) --target proofmill-bench
 	@build/release/bench/proofmill-bench $(BENCH)
+
+.PHONY: gpu gpu-test gpu-bench
+gpu:
+	@$(call build,gpu)
+
+gpu-test: gpu
+	@tools/gpu_test.sh build/gpu
+
+gpu-bench: gpu
+	@build/gpu/proofmill-gpu-bench build/gpu/libproofmill-gpu.so.0 $(or $(BENCH),full)
 
 .PHONY: lint
 lint:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# libproofmill-gpu, a shared object of its own that the core opens when a device is asked for, and
+# the programs that test and time it on a card. Only built with PM_GPU, which needs nvcc 12 or
+# later. Machine code is for the card of this machine, or for sm_90 where there is none;
+# CMAKE_CUDA_ARCHITECTURES overrides it.
+
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+    if(EXISTS /dev/nvidia0)
+        set(CMAKE_CUDA_ARCHITECTURES native)
+    else()
+        set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+endif()
+if(NOT CMAKE_CUDA_COMPILER AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
+endif()
+enable_language(CUDA CXX)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+find_package(CUDAToolkit REQUIRED)
+
+set(gpu_dir ${PROJECT_SOURCE_DIR}/src/gpu)
+add_library(pm_gpu_flags INTERFACE)
+target_include_directories(pm_gpu_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
+                           ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(pm_gpu_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-O3 -Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>)
+
+# pm_gpu_add_instances(<prefix> <objects variable> <source>...): one object library a curve.
+function(pm_gpu_add_instances prefix objects)
+    set(all "")
+    foreach(curve IN LISTS PM_CURVES)
+        string(TOUPPER ${curve} curve_upper)
+        add_library(${prefix}_${curve} OBJECT ${ARGN})
+        target_link_libraries(${prefix}_${curve} PRIVATE pm_gpu_flags)
+        target_compile_definitions(${prefix}_${curve} PRIVATE PM_INSTANCE_CURVE=${curve}
+                                   PM_INSTANCE_${curve_upper}=1)
+        set_target_properties(${prefix}_${curve} PROPERTIES CUDA_VISIBILITY_PRESET hidden)
+        list(APPEND all $<TARGET_OBJECTS:${prefix}_${curve}>)
+    endforeach()
+    set(${objects} ${all} PARENT_SCOPE)
+endfunction()
+
+file(GLOB gpu_instances CONFIGURE_DEPENDS ${gpu_dir}/*/*_instance.cu)
+file(GLOB gpu_sources CONFIGURE_DEPENDS ${gpu_dir}/device/*.c ${gpu_dir}/op/*.c
+     ${gpu_dir}/kernel/*.cu)
+list(REMOVE_ITEM gpu_sources ${gpu_instances})
+pm_gpu_add_instances(pm_gpu_kernels gpu_objects ${gpu_instances})
+
+# What it needs of the core comes from the archive and stays inside.
+add_library(gpu_sort OBJECT ${gpu_dir}/kernel/gpu_msm_sort.cu) # of no curve
+target_link_libraries(gpu_sort PRIVATE pm_gpu_flags)
+set_target_properties(gpu_sort PROPERTIES CUDA_VISIBILITY_PRESET hidden)
+add_library(proofmill_gpu SHARED ${gpu_sources} ${gpu_objects} $<TARGET_OBJECTS:gpu_sort>)
+set_target_properties(proofmill_gpu PROPERTIES OUTPUT_NAME proofmill-gpu LINKER_LANGUAGE CUDA
+                      VERSION ${PROJECT_VERSION} SOVERSION 0)
+target_include_directories(proofmill_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(proofmill_gpu PRIVATE $<$<COMPILE_LANGUAGE:C>:pm_flags> pm_gpu_flags
+                      proofmill_static)
+target_link_options(proofmill_gpu PRIVATE LINKER:--exclude-libs,ALL)
+
+# Programs for a machine with a card. They link no test framework.
+pm_gpu_add_instances(pm_gpu_card card_objects
+                     ${PROJECT_SOURCE_DIR}/test/gpu/card_kernels_instance.cu)
+file(GLOB card_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_*.c)
+list(FILTER card_sources EXCLUDE REGEX "card_msm_main")
+add_executable(card_test EXCLUDE_FROM_ALL ${card_sources} ${card_objects}
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_device.cu)
+target_include_directories(card_test PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
+                           ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(card_test PRIVATE proofmill_static ${CMAKE_DL_LIBS})
+target_compile_definitions(card_test PRIVATE _GNU_SOURCE)
+
+# Multi-scalar multiplication: tests and, with known results, times.
+pm_gpu_add_instances(pm_gpu_card_msm card_msm_objects
+                     ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_kernels_instance.cu)
+add_executable(card_msm_test EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_main.c
+               ${card_msm_objects})
+target_include_directories(card_msm_test PRIVATE ${PROJECT_SOURCE_DIR}/test
+                           ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(card_msm_test PRIVATE proofmill_static ${CMAKE_DL_LIBS})
+target_compile_definitions(card_msm_test PRIVATE _GNU_SOURCE)
+
+file(GLOB bench_instances CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*_instance.cu)
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*.c
+     ${PROJECT_SOURCE_DIR}/bench/gpu/gpu_limits.cu)
+pm_gpu_add_instances(pm_gpu_bench bench_objects ${bench_instances})
+add_executable(proofmill-gpu-bench EXCLUDE_FROM_ALL ${bench_sources} ${bench_objects})
+target_include_directories(proofmill-gpu-bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu
+                           ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(proofmill-gpu-bench PRIVATE proofmill_static ${CMAKE_DL_LIBS})
+target_compile_definitions(proofmill-gpu-bench PRIVATE _GNU_SOURCE)
+
+install(TARGETS proofmill_gpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test proofmill-gpu-bench)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "gpu/load/gpu_load.h"
+
+#if defined(PM_STATIC_PROGRAM)
+
+pm_status pm_gpu_load(const char *path, const struct pm_gpu_api **api, pm_error *error) {
+    (void)path;
+    (void)api;
+    PM_FAIL(error, PM_NO_DEVICE,
+            "this program is linked statically and cannot open " PM_GPU_LIBRARY_NAME);
+}
+
+#else
+
+#include <dlfcn.h>
+#include <string.h>
+
+pm_status pm_gpu_load(const char *path, const struct pm_gpu_api **api, pm_error *error) {
+    const char *name = path != NULL ? path : PM_GPU_LIBRARY_NAME;
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        PM_FAIL(error, PM_NO_DEVICE, "%s cannot be opened: %s", name,
+                reason != NULL ? reason : "no reason given");
+    }
+    void *symbol = dlsym(library, PM_GPU_API_GET_NAME);
+    PM_FAIL_IF(symbol == NULL, error, PM_NO_DEVICE, "%s does not hold " PM_GPU_API_GET_NAME, name);
+    pm_gpu_api_get_function *get;
+    memcpy(&get, &symbol, sizeof get); /* ISO C has no cast from an object to a function */
+    const struct pm_gpu_api *found = get();
+    PM_FAIL_IF(found->version != PM_GPU_API_VERSION || found->struct_bytes != sizeof *found, error,
+               PM_NO_DEVICE, "%s belongs to another build of proofmill", name);
+    *api = found;
+    return PM_OK;
+}
+
+#endif
