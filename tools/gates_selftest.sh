@@ -63,8 +63,10 @@ gcc -shared -fPIC "$scratch/lib.c" -o "$scratch/unversioned.so"
 gcc -c "$scratch/lib.c" -o "$scratch/lib.o" && ar rcs "$scratch/clean.a" "$scratch/lib.o"
 gcc -c "$scratch/state.c" -o "$scratch/state.o" && ar rcs "$scratch/state.a" "$scratch/state.o"
 # A name that is not ours, in a header of its own: in the map it is meant to be there.
-printf '__attribute__((visibility("default"))) int theirs(void);\nint theirs(void) { return 3; }\n' \
-    >"$scratch/theirs.c"
+{
+    printf '__attribute__((visibility("default"))) int theirs(void);\n'
+    printf 'int theirs(void) { return 3; }\n'
+} >"$scratch/theirs.c"
 printf 'PM_THEIR_API int theirs(void);\n' >"$scratch/theirs.h"
 printf 'P_0 { global: pm_one; pm_two; theirs; local: *; };\n' >"$scratch/theirs.map"
 gcc -shared -fPIC -Wl,--version-script="$scratch/theirs.map" "$scratch/lib.c" "$scratch/theirs.c" \

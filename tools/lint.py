@@ -240,7 +240,8 @@ def rule_instance_bodies(source):
     """A .inc is a template body: only instance units and other bodies include it."""
     if not source.is_c or source.extension == ".inc":
         return
-    if source.name.endswith(("_instance.c", "_instance.cu", "_tiny.c")):  # tests of the tiny curve are instances
+    # Tests of the tiny curve are instances too.
+    if source.name.endswith(("_instance.c", "_instance.cu", "_tiny.c")):
         return
     for number, _, target in include_lines(source):
         if target.endswith(".inc"):

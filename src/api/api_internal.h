@@ -47,8 +47,8 @@ struct pm_vk {
 };
 
 struct pm_key {
-    uint32_t n_references;   /* atomic: the caller, and each proof that still reads the key */
-    struct pm_ledger ledger; /* of everything the key holds beside the mapping */
+    uint32_t n_references;     /* atomic: the caller, and each proof that still reads the key */
+    struct pm_ledger ledger;   /* of everything the key holds beside the mapping */
     struct pm_mapping mapping; /* of a parameter file, which is not read any more, just the name */
     struct pm_zkey zkey;       /* snarkjs reduction only */
     struct pm_proving_key proving_key;

@@ -52,6 +52,7 @@ pm_status pm_report_step(const pm_report *report, uint32_t index, pm_measured_st
     const struct pm_step_record *record = &report->records[index];
     *step = (pm_measured_step){.begin_ns = record->begin_ns,
                                .end_ns = record->end_ns,
+                               .cpu_ns = record->cpu_ns,
                                .lock_wait_ns = record->lock_wait_ns,
                                .host_bytes = record->live_bytes[0],
                                .device_bytes = record->live_bytes[1]};

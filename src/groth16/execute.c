@@ -226,6 +226,7 @@ static void end_step(struct pm_execution *execution, bool stays) {
 static pm_status run_step(struct pm_execution *execution, bool stays,
                           pm_execution_function *function, void *argument, pm_error *error) {
     struct pm_step_record *record = &execution->records[execution->next_step];
+    const uint64_t begin_cpu_ns = pm_clock_cpu_ns();
     PM_TRY(begin_step(execution, error));
     PM_TRY(function != NULL ? function(argument, execution, error) : compute(execution, error));
     record->live_bytes[0] = pm_ledger_live_bytes(&execution->ledger);
@@ -235,6 +236,7 @@ static pm_status run_step(struct pm_execution *execution, bool stays,
             : 0;
     PM_TRY(compare_with_plan(execution, error));
     record->end_ns = pm_clock_now_ns();
+    record->cpu_ns = pm_clock_cpu_ns() - begin_cpu_ns;
     end_step(execution, stays);
     return PM_OK;
 }

@@ -27,6 +27,7 @@
 /* One step as it was. */
 struct pm_step_record {
     uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: not run, or it failed */
+    uint64_t cpu_ns;           /* processor time of all threads of the process meanwhile */
     uint64_t lock_wait_ns;
     uint64_t live_bytes[2]; /* measured at its end, before releases: host, device pool */
 };
