@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * bench/scaling_main.c - one proof in every body with 1, 2, 4 ... threads, in one run:
+ * bench/scaling_main.c - one proof in every body with 1, 2, 4 ... threads, or with 1 and
+ * THREADS, in one run:
  *
- *     pm_scaling KEY.zkey WITNESS.wtns [RUNS]
+ *     pm_scaling KEY.zkey WITNESS.wtns [RUNS [THREADS]]
  *
  * Prints the best wall time of RUNS (default 3) proofs each, the gain over one thread, and below it
  * the phases of that proof. Bodies that this processor lacks are left out.
@@ -45,10 +46,10 @@ static void print(const pm_context *context, const pm_prove_stats *stats, uint64
     }
 }
 
-/* One body with a doubling number of threads. Returns 1 after a failure. */
-static int measure(const char *const *files, uint32_t arithmetic, int n_runs) {
+/* One body with 1, step, step^2 ... threads. Returns 1 after a failure. */
+static int measure(const char *const *files, uint32_t arithmetic, int n_runs, uint32_t step) {
     uint64_t one_thread_ns = 0;
-    for (uint32_t threads = 1; threads <= pm_threads_available(); threads *= 2) {
+    for (uint32_t threads = 1; threads <= pm_threads_available(); threads *= step) {
         const pm_context_options options = {
             .struct_bytes = sizeof options, .threads = threads, .arithmetic = arithmetic};
         pm_context *context = NULL;
@@ -79,15 +80,18 @@ static int measure(const char *const *files, uint32_t arithmetic, int n_runs) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 3 || argc > 4) {
-        (void)fprintf(stderr, "usage: pm_scaling KEY.zkey WITNESS.wtns [RUNS]\n");
+    if (argc < 3 || argc > 5) {
+        (void)fprintf(stderr, "usage: pm_scaling KEY.zkey WITNESS.wtns [RUNS [THREADS]]\n");
         return 2;
     }
     const char *const files[] = {argv[1], argv[2]};
-    const int n_runs = argc == 4 ? atoi(argv[3]) : 3;
+    const int n_runs = argc > 3 ? atoi(argv[3]) : 3;
+    const int most = argc > 4 ? atoi(argv[4]) : 2;
+    const uint32_t step =
+        most > 1 ? (uint32_t)most : 2; /* from one number of threads to the next */
     const uint32_t bodies[] = {PM_ARITHMETIC_ADX, PM_ARITHMETIC_IFMA};
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        if (measure(files, bodies[i], n_runs > 0 ? n_runs : 1) != 0) {
+        if (measure(files, bodies[i], n_runs > 0 ? n_runs : 1, step) != 0) {
             return 1;
         }
     }

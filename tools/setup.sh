@@ -83,6 +83,7 @@ need_full() {
     need_lint
     need g++ "checks that the public header is valid C++" has_command g++
     need libclang-rt-dev "sanitizer and fuzzer runtimes of clang" links_with_clang
+    need valgrind "counts instructions, looks for uses of undefined memory" has_command valgrind
     need llvm "line coverage of the fuzz corpora" has_llvm_tools
 }
 

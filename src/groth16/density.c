@@ -5,16 +5,22 @@
 
 #define WORD_BITS 64u
 
+static uint64_t words_bytes_of(uint64_t n) {
+    return (n / WORD_BITS + (n % WORD_BITS != 0)) * sizeof(uint64_t);
+}
+
+uint64_t pm_density_bytes(uint64_t n) {
+    return words_bytes_of(n) + pm_msm_rank_bytes(n);
+}
+
 pm_status pm_density_create(uint64_t n, const char *name, struct pm_ledger *ledger,
                             struct pm_density *density, pm_error *error) {
     PM_FAIL_IF(n > UINT32_MAX, error, PM_COUNT, "%s: %llu variables are more than 32 bits number",
                name, (unsigned long long)n);
-    const uint64_t words_bytes = (n + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t);
     void *buffer = NULL;
-    PM_TRY(pm_memory_alloc(ledger, name, words_bytes + pm_msm_rank_bytes(n), PM_MEMORY_PLAIN,
-                           &buffer, error));
+    PM_TRY(pm_memory_alloc(ledger, name, pm_density_bytes(n), PM_MEMORY_PLAIN, &buffer, error));
     *density = (struct pm_density){
-        .n = n, .words = buffer, .rank = (uint32_t *)((unsigned char *)buffer + words_bytes)};
+        .n = n, .words = buffer, .rank = (uint32_t *)((unsigned char *)buffer + words_bytes_of(n))};
     return PM_OK;
 }
 

@@ -22,6 +22,8 @@ struct pm_density {
     uint32_t *rank;  /* see pm_msm_rank_fill(); lies behind the words */
 };
 
+/* What a density of n variables takes, its directory included. */
+uint64_t pm_density_bytes(uint64_t n);
 /* All clear and not counted. The caller destroys it. name is static. Errors: COUNT (2^32 variables
  * or more), NO_MEMORY. */
 pm_status pm_density_create(uint64_t n, const char *name, struct pm_ledger *ledger,

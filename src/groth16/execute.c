@@ -11,7 +11,8 @@
 
 /* What the caller holds: it stands in the ledger, but is not ours to allocate. */
 static bool is_lent(const struct pm_plan_buffer *buffer) {
-    return buffer->pool == PM_POOL_CALLER || buffer->id == PM_BUFFER_PENDING;
+    return buffer->pool == PM_POOL_CALLER || buffer->id == PM_BUFFER_PENDING ||
+           buffer->id == PM_BUFFER_DENSITIES;
 }
 
 static struct pm_ledger_note note_of(const struct pm_execution *execution, uint32_t index,

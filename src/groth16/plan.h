@@ -105,7 +105,8 @@ enum pm_buffer_id {
     PM_BUFFER_KEY_HOST,   /* twiddles, densities, matrices, decoded points */
     PM_BUFFER_KEY_DEVICE, /* queries, matrices and twiddles on the device */
     /* of one proof */
-    PM_BUFFER_PENDING, /* the handle with the sums, the ledger's log, the report */
+    PM_BUFFER_PENDING,   /* the handle with the sums, the ledger's log, the report */
+    PM_BUFFER_DENSITIES, /* a copy of lent ones, with their directories; of start alone */
     PM_BUFFER_W,
     PM_BUFFER_A, /* becomes h */
     PM_BUFFER_B,

@@ -2,6 +2,7 @@
 #include "groth16/plan_layout.h"
 
 #include "base/limits.h"
+#include "groth16/density.h"
 #include "groth16/verify.h"
 
 #define STEP(id) (UINT32_C(1) << (id))
@@ -233,7 +234,7 @@ static void add_buffer(struct layout *layout, enum pm_buffer_id id, uint64_t byt
         .bytes = bytes,
         .pool = pool,
         .lifetime = of_key && id != PM_BUFFER_KEY_WINDOW ? PM_LIFETIME_RESIDENT : PM_LIFETIME_PROOF,
-        .secret = !of_key && pool != PM_POOL_CALLER,
+        .secret = !of_key && pool != PM_POOL_CALLER && id != PM_BUFFER_DENSITIES,
     };
     set_steps(plan, users, &buffer);
     buffer.mechanism = mechanism_of(layout, &buffer);
@@ -284,6 +285,14 @@ static void add_key_buffers(struct layout *layout) {
                users_of_staging(layout));
 }
 
+static uint32_t steps_of_start(const struct layout *layout) {
+    uint32_t steps = 0;
+    for (uint32_t i = 0; i < layout->plan->n_start_steps; i++) {
+        steps |= STEP(layout->plan->steps[i].id);
+    }
+    return steps;
+}
+
 static void add_proof_buffers(struct layout *layout) {
     struct pm_plan *plan = layout->plan;
     const struct pm_plan_device *device = layout->device;
@@ -291,6 +300,10 @@ static void add_proof_buffers(struct layout *layout) {
     const uint64_t vector_bytes = (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
     const uint32_t until_h = STEP(PM_STEP_LOAD_VECTORS) | STEP(PM_STEP_PRODUCTS) | QUOTIENT_STEPS;
     add_buffer(layout, PM_BUFFER_PENDING, plan->choices.pending_bytes, PM_POOL_HOST, ALL_STEPS);
+    if (plan->choices.densities_are_lent) {
+        add_buffer(layout, PM_BUFFER_DENSITIES, 2 * pm_density_bytes(sizes->n_vars), PM_POOL_HOST,
+                   steps_of_start(layout));
+    }
     if (layout->copies_w) {
         add_buffer(layout, PM_BUFFER_W, sizes->n_vars * PM_FR_BYTES, device->pool,
                    readers_of_w(layout) | STEP(PM_STEP_LOAD_WITNESS));

@@ -30,6 +30,7 @@ static const char *const buffer_names[PM_BUFFER_IDS] = {
     [PM_BUFFER_KEY_HOST] = "key on host",
     [PM_BUFFER_KEY_DEVICE] = "key on device",
     [PM_BUFFER_PENDING] = "pending handle",
+    [PM_BUFFER_DENSITIES] = "densities",
     [PM_BUFFER_W] = "w",
     [PM_BUFFER_A] = "a",
     [PM_BUFFER_B] = "b",

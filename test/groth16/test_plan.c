@@ -304,6 +304,11 @@ static void check_lifetimes(const struct pm_plan *plan, const struct pm_plan_dev
         const struct pm_plan_buffer *buffer = &plan->buffers[i];
         assert_true(buffer->bytes > 0);
         assert_int_equal(buffer->last_reader, buffer->last_step);
+        if (buffer->id == PM_BUFFER_DENSITIES) {
+            assert_true(plan->choices.densities_are_lent);
+            assert_true(buffer->first_step == 0 && buffer->last_step == plan->n_start_steps - 1);
+            continue;
+        }
         if (buffer->lifetime == PM_LIFETIME_RESIDENT || buffer->id == PM_BUFFER_PENDING) {
             assert_true(buffer->first_step == 0 && buffer->last_step == plan->n_steps - 1);
             continue;
@@ -363,7 +368,8 @@ static void check_buffers(const struct pm_plan *plan) {
         const bool locked = plan->steps[buffer->first_step].in_device_lock &&
                             plan->steps[buffer->last_step].in_device_lock;
         assert_true(pm_plan_find(plan, buffer->id) == buffer); /* one of each */
-        assert_true(buffer->secret == (is_held(buffer) && buffer->id != PM_BUFFER_KEY_WINDOW));
+        assert_true(buffer->secret == (is_held(buffer) && buffer->id != PM_BUFFER_KEY_WINDOW &&
+                                       buffer->id != PM_BUFFER_DENSITIES));
         assert_true(buffer->in_device_lock == (is_held(buffer) && locked));
         if (buffer->pool == PM_POOL_HOST) {
             assert_true(buffer->mechanism == (buffer->secret || buffer->bytes >= (256 << 10)
