@@ -26,18 +26,24 @@ struct bench_row {
     uint32_t threads, n_runs;
     double ns, floor_ns; /* floor_ns 0: none is counted */
     double cpu_ns;       /* of all threads together; 0: not measured */
+    /* How the floor of a step of a proof was counted; 0: not of one. */
+    double n_products;
+    uint32_t window_bits;
+    uint64_t n_in_buckets;
 };
 
 struct bench {
     pm_curve_id curve; /* PM_CURVE_NONE: both */
     enum pm_body body;
-    uint32_t threads, log_n; /* log_n 0: each part's own */
-    const char *only;        /* the one part that is wanted, or NULL */
-    const char *preset;      /* of the synthetic system */
+    uint32_t threads, log_n;   /* log_n 0: each part's own */
+    const char *only;          /* the one part that is wanted, or NULL */
+    const char *preset;        /* of the synthetic system */
+    const char *key, *witness; /* a circuit's own files instead of a synthetic system, or NULL */
     bool is_quick;
     const char *temporary; /* a directory of this run's own */
 
     double mulx_ns;       /* of one 64 x 64 bit multiplication; 0 where it cannot be probed */
+    double madd52_ns;     /* of one 52-bit multiply-add of eight lanes; likewise */
     struct pm_team *team; /* of `threads` */
     struct bench_row *rows;
     size_t n_rows;
@@ -54,8 +60,9 @@ bench_part bench_field, bench_curve, bench_pairing, bench_ntt, bench_msm, bench_
 typedef void bench_work(void *argument);
 void bench_time(const struct bench *bench, bench_work *work, void *argument, uint32_t repeat,
                 struct bench_row *row);
-/* The processor time of all threads of this process so far. */
-uint64_t bench_cpu_now_ns(void);
+/* The least time of a Montgomery product of n words, by the multiplier that the body is made for;
+ * 0 where it cannot be probed. */
+double bench_product_ns(const struct bench *bench, uint32_t n_limbs);
 
 /* Prints a row and keeps it for the JSON; body, threads (0: those of the run) and curve are filled
  * in. */

@@ -20,8 +20,11 @@ static const char usage[] =
     "  --log-n N       4 to 28: the size of everything that has one\n"
     "  --threads N     as many as may be used without it\n"
     "  --preset NAME   of the circuit: porep (without it), sha256, rollup or uniform\n"
+    "  --key FILE, --witness FILE\n"
+    "                  prove that instead of a synthetic circuit: with --only circuit\n"
     "  --quick         small sizes and few runs\n"
-    "  --portable      without the instructions of this processor\n"
+    "  --body NAME     portable, adx or ifma; the fastest that this processor has without it\n"
+    "  --portable      as --body portable\n"
     "  --json FILE     writes all rows there too\n";
 
 static const struct {
@@ -50,6 +53,18 @@ static bool is_part(const char *name) {
     return false;
 }
 
+/* One that this processor can run. */
+static bool read_body(const char *name, enum pm_body *body) {
+    static const enum pm_body bodies[] = {PM_BODY_PORTABLE, PM_BODY_ADX, PM_BODY_IFMA};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        if (strcmp(name, pm_body_name(bodies[i])) == 0) {
+            *body = bodies[i];
+            return pm_cpu_has_body(bodies[i]);
+        }
+    }
+    return false;
+}
+
 static bool read_option(int option, const char *text, struct bench *bench, const char **json) {
     struct synthetic_options ignored = {0};
     switch (option) {
@@ -66,12 +81,20 @@ static bool read_option(int option, const char *text, struct bench *bench, const
     case 'p':
         bench->preset = text;
         return synthetic_preset(text, &ignored);
+    case 'k':
+        bench->key = text;
+        return true;
+    case 'w':
+        bench->witness = text;
+        return true;
     case 'q':
         bench->is_quick = true;
         return true;
     case 'b':
         bench->body = PM_BODY_PORTABLE;
         return true;
+    case 'B':
+        return read_body(text, &bench->body);
     case 'j':
         *json = text;
         return true;
@@ -82,12 +105,19 @@ static bool read_option(int option, const char *text, struct bench *bench, const
 
 /* False: an option is not one of ours. */
 static bool read_options(int n, char **arguments, struct bench *bench, const char **json) {
-    static const struct option names[] = {
-        {"curve", required_argument, NULL, 'c'},  {"only", required_argument, NULL, 'o'},
-        {"log-n", required_argument, NULL, 'n'},  {"threads", required_argument, NULL, 't'},
-        {"preset", required_argument, NULL, 'p'}, {"quick", no_argument, NULL, 'q'},
-        {"portable", no_argument, NULL, 'b'},     {"json", required_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},         {0}};
+    static const struct option names[] = {{"curve", required_argument, NULL, 'c'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"log-n", required_argument, NULL, 'n'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"preset", required_argument, NULL, 'p'},
+                                          {"key", required_argument, NULL, 'k'},
+                                          {"witness", required_argument, NULL, 'w'},
+                                          {"quick", no_argument, NULL, 'q'},
+                                          {"portable", no_argument, NULL, 'b'},
+                                          {"body", required_argument, NULL, 'B'},
+                                          {"json", required_argument, NULL, 'j'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     for (int option; (option = getopt_long(n, arguments, "", names, NULL)) != -1;) {
         if (option == 'h') {
             (void)fputs(usage, stdout);
@@ -97,7 +127,7 @@ static bool read_options(int n, char **arguments, struct bench *bench, const cha
             return false;
         }
     }
-    return optind == n;
+    return optind == n && (bench->key == NULL) == (bench->witness == NULL);
 }
 
 static void run_parts(struct bench *bench) {
@@ -150,6 +180,7 @@ int main(int n, char **arguments) {
     pm_error error = PM_ERROR_INIT;
     bench_need(pm_team_create(bench.threads, &bench.team, &error), &error);
     bench.mulx_ns = floor_probe_mulx_ns();
+    bench.madd52_ns = floor_probe_madd52_ns();
     bench_print_heading(&bench);
     run_parts(&bench);
     const bool is_written = json == NULL || bench_write_json(&bench, json);

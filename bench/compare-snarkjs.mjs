@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
 // proofmill beside snarkjs: the same files, one after another, whole processes, best of a few runs.
+// Beneath each proof its phases: measured, the floor that the multiplier sets, and their ratio, as
+// proofmill-bench counts them for these very files (doc/performance.md).
 //
 //   node compare-snarkjs.mjs BUILD [FIXTURES [CIRCUIT...]]
 //
-// BUILD is a build folder with proofmill and make_known_ptau (powers of tau that anyone can forge
-// with, which is enough for a measurement); FIXTURES has large/CIRCUIT.r1cs.xz and .wtns.xz.
+// BUILD is a build folder with proofmill, proofmill-bench and make_known_ptau (powers of tau that
+// anyone can forge with, which is enough for a measurement); FIXTURES has large/CIRCUIT.r1cs.xz and
+// .wtns.xz.
 // snarkjs comes from `npm ci` in test/interop, or from the node_modules named in PM_NODE_MODULES.
 // Ends with 77 (skipped) when something is missing.
 
@@ -40,9 +43,10 @@ function locateSnarkjs() {
 
 const snarkjsMain = locateSnarkjs();
 const proofmill = path.join(build, "src/proofmill");
+const proofmillBench = path.join(build, "bench/proofmill-bench");
 const makeKnownPtau = path.join(build, "test/make_known_ptau");
 if (!snarkjsMain) skip("snarkjs is not installed: run `npm ci` in test/interop");
-for (const program of [proofmill, makeKnownPtau]) {
+for (const program of [proofmill, proofmillBench, makeKnownPtau]) {
     if (!fs.existsSync(program)) skip(`no program at ${program}`);
 }
 const snarkjsCli = path.join(path.dirname(snarkjsMain), "cli.cjs");
@@ -85,6 +89,26 @@ function report(circuit, what, ours, theirs) {
     console.log(columns.join(" "));
 }
 
+// The same proof once more inside proofmill-bench, phase by phase.
+function reportPhases(circuit, curve, zkey, wtns) {
+    const rows = inScratch("rows.json");
+    run(proofmillBench, ["--only", "circuit", "--curve", curve, "--key", zkey, "--witness", wtns,
+        "--json", rows]);
+    const { mulx_ns: mulx, madd52_ns: madd52, rows: all } = JSON.parse(fs.readFileSync(rows));
+    const probe = all[0].body === "ifma"
+        ? `52-bit multiply-add of eight lanes ${madd52.toFixed(3)} ns`
+        : `64-bit multiplication ${mulx.toFixed(3)} ns`;
+    console.log(`    ${circuit}, ${all[0].body}, ${all[0].threads} threads: ${probe}`);
+    console.log(`    ${"phase".padEnd(20)} ${"wall ms".padStart(10)} ${"CPU ms".padStart(10)} ` +
+        `${"floor ms".padStart(10)} ${"floor/wall".padStart(10)}`);
+    const ms = (ns) => (ns === undefined ? "" : (ns / 1e6).toFixed(2)).padStart(10);
+    for (const row of all.filter(({ part }) => part === "prove")) {
+        const ratio = row.floor_ns === undefined ? "" : (row.floor_ns / row.ns).toFixed(3);
+        console.log(`    ${row.what.padEnd(20)} ${ms(row.ns)} ${ms(row.cpu_ns)} ` +
+            `${ms(row.floor_ns)} ${ratio.padStart(10)}`);
+    }
+}
+
 function compare(circuit) {
     const curve = circuit.endsWith("_bls") ? "bls12_381" : "bn254";
     const r1cs = unpack(`${circuit}.r1cs`);
@@ -108,6 +132,7 @@ function compare(circuit) {
     const proving = ["prove", ours, wtns, proof, publics];
     const theirProve = bestMs(runs, process.execPath, node("groth16", ...proving));
     report(circuit, "prove", bestMs(runs, proofmill, proving), theirProve);
+    reportPhases(circuit, curve, ours, wtns);
 
     run(proofmill, ["export", "vkey", ours, vkey]);
     const verifying = ["verify", vkey, publics, proof];

@@ -25,6 +25,35 @@ double floor_probe_mulx_ns(void) {
     return best_ns;
 }
 
+double floor_probe_madd52_ns(void) {
+    double best_ns = 0;
+#if defined(__x86_64__)
+    for (int run = 0; pm_cpu_has_body(PM_BODY_IFMA) && run < PROBE_RUNS; run++) {
+        const uint64_t start_ns = pm_clock_now_ns();
+        for (unsigned i = 0; i < PROBE_ROUNDS; i++) {
+            /* Sixteen sums that do not wait for one another, for a latency of four at two a cycle.
+             */
+            __asm__ volatile(".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"
+                             "vpmadd52luq %%zmm\\r, %%zmm\\r, %%zmm\\r\n\t.endr\n\t"
+                             ".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"
+                             "vpmadd52huq %%zmm\\r, %%zmm\\r, %%zmm\\r\n\t.endr\n\t" ::
+                                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                                   "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                                   "xmm15");
+        }
+        __asm__ volatile("vzeroupper");
+        const double ns = (double)(pm_clock_now_ns() - start_ns) / (32.0 * PROBE_ROUNDS);
+        best_ns = run == 0 || ns < best_ns ? ns : best_ns;
+    }
+#endif
+    return best_ns;
+}
+
+double floor_eighth_products(uint32_t n_limbs) {
+    const double l = (64 * n_limbs + 51) / 52;
+    return (4 * l * l + l) / 8;
+}
+
 double floor_limb_products(uint32_t n_limbs) {
     return 2.0 * n_limbs * n_limbs + n_limbs;
 }
@@ -48,24 +77,6 @@ double floor_affine_addition(enum pm_msm_group group) {
 
 static double n_windows(uint32_t bits, uint32_t window_bits) {
     return (bits + 1 + window_bits - 1) / window_bits; /* signed digits need a bit more */
-}
-
-double floor_msm(enum pm_msm_group group, uint32_t scalar_bits, double n_full, double n_small,
-                 double n_ones) {
-    /* A bucket joins the running sum (madd-2008-s), which joins the total (add-2008-s). */
-    const double bucket = in_fp(group, 8, 2) + in_fp(group, 12, 2);
-    const double addition = floor_affine_addition(group);
-    double best = 0;
-    for (uint32_t c = 2; c <= 24; c++) {
-        const double buckets = (double)(UINT64_C(1) << (c - 1));
-        double cost = n_windows(scalar_bits, c) * n_full * addition;
-        cost += n_windows(33, c) * n_small * addition;
-        if (n_full > 0) {
-            cost += n_windows(scalar_bits, c) * (buckets < n_full ? buckets : n_full) * bucket;
-        }
-        best = c == 2 || cost < best ? cost : best;
-    }
-    return best + n_ones * addition;
 }
 
 double floor_fixed_base(enum pm_msm_group group, uint32_t scalar_bits, uint32_t window_bits,

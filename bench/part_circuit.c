@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A whole circuit: a synthetic system is written, set up from known secrets, proved and verified,
- * through the public interface. Files were written just before, so they are in the page cache. */
+ * through the public interface. Files were written just before, so they are in the page cache. Or a
+ * key and a witness that are there, proved and verified. Keys and witnesses are looked into to
+ * count what a proof must multiply. */
 #include "bench.h"
+#include "circuit_floor.h"
 #include "floors.h"
 #include "synthetic.h"
 
+#include "api/api_internal.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "msm/fixed_base.h"
@@ -25,24 +29,17 @@ struct circuit {
     pm_key *key;
     pm_witness *witness;
     pm_vk *vk;
+    uint32_t n_public;
     uint8_t *publics;
     pm_proof proof;
 };
 
 /* floor_ns is that of one thread. */
 static void report(struct circuit *c, const char *what, double floor_ns, struct bench_row row) {
-    row.log_n = c->facts.log_n;
+    row.log_n = c->key == NULL ? c->facts.log_n : c->key->proving_key.log_n;
     row.floor_ns = floor_ns / c->bench->threads;
     (void)snprintf(row.what, sizeof row.what, "%s", what);
     bench_report(c->bench, c->curve, row);
-}
-
-static double fp_ns(const struct circuit *c) {
-    return floor_limb_products(c->curve->fp->limbs) * c->bench->mulx_ns;
-}
-
-static double fr_ns(const struct circuit *c) {
-    return floor_limb_products(c->curve->fr->limbs) * c->bench->mulx_ns;
 }
 
 /* ---- Setup ----------------------------------------------------------------------------------- */
@@ -59,7 +56,7 @@ static double setup_floor_ns(const struct circuit *c) {
                              (double)n_g1) +
             floor_fixed_base(PM_MSM_G2, bits, fixed_base->window_bits(PM_MSM_G2, n_b),
                              (double)n_b)) *
-           fp_ns(c);
+           floor_limb_products(c->curve->fp->limbs) * c->bench->mulx_ns;
 }
 
 static void write_system(struct circuit *c) {
@@ -89,71 +86,77 @@ static void set_up(struct circuit *c) {
 
 /* ---- Prove ----------------------------------------------------------------------------------- */
 
-/* A sum over the wires of one query, of which n_points are not at infinity. Wires of every kind of
- * value are spread evenly over the matrices. */
-static double query_floor_ns(const struct circuit *c, enum pm_msm_group group, double n_points) {
-    const struct synthetic_facts *facts = &c->facts;
-    const double share = n_points / (double)(facts->n_wires - 1);
-    const double n_full = share * (double)facts->n_values[SYNTHETIC_FULL],
-                 n_small = share * (double)facts->n_values[SYNTHETIC_SMALL],
-                 n_ones = share * (double)facts->n_values[SYNTHETIC_ONE];
-    return floor_msm(group, c->curve->fr->bits, n_full, n_small, n_ones) * fp_ns(c);
+/* Of one step of a proof; 0: not counted. *count says how. */
+static double step_floor_ns(const struct circuit *c, enum pm_step_id step,
+                            struct circuit_count *count) {
+    const struct circuit_work work = {.curve = c->curve,
+                                      .body = c->bench->body,
+                                      .threads = c->bench->threads,
+                                      .key = &c->key->proving_key,
+                                      .values = c->witness->values};
+    circuit_count_step(&work, step, count);
+    return count->fr * bench_product_ns(c->bench, c->curve->fr->limbs) +
+           count->fp * bench_product_ns(c->bench, c->curve->fp->limbs);
 }
 
-/* Of one phase of a proof, by the name in its statistics; 0: not counted. */
-static double phase_floor_ns(const struct circuit *c, const char *name) {
-    const struct synthetic_facts *facts = &c->facts;
-    const uint32_t log_n = facts->log_n;
-    const double n = (double)(UINT64_C(1) << log_n);
-    if (strcmp(name, "matrix products") == 0) { /* each term once, and c = a b */
-        return (double)(facts->n_terms[SYNTHETIC_A] + facts->n_terms[SYNTHETIC_B]) * fr_ns(c);
+/* Keeps the least of two runs. */
+static void keep_least(double *least, double value, uint32_t run) {
+    *least = run == 0 || value < *least ? value : *least;
+}
+
+/* One proof more; its times go into rows, where they are less than those before: one row for each
+ * step of the plan, and one for all of it behind them. Returns the number of steps. */
+static uint32_t prove_once(struct circuit *c, pm_report *report, uint32_t run,
+                           struct bench_row *rows) {
+    pm_error error = PM_ERROR_INIT;
+    const pm_prove_options options = {.struct_bytes = (uint32_t)sizeof options, .report = report};
+    pm_prove_stats stats = {.struct_bytes = (uint32_t)sizeof stats};
+    c->proof = (pm_proof){.struct_bytes = (uint32_t)sizeof c->proof};
+    const uint64_t start_ns = pm_clock_cpu_ns();
+    bench_need(pm_prove(c->context, c->key, c->witness, &options, NULL, &c->proof, &stats, &error),
+               &error);
+    const double cpu_ns = (double)(pm_clock_cpu_ns() - start_ns);
+    const uint32_t n_steps = pm_report_plan(report)->plan.n_steps;
+    for (uint32_t i = 0; i < n_steps; i++) {
+        pm_measured_step step = {0};
+        (void)pm_report_step(report, i, &step);
+        keep_least(&rows[i].ns, (double)(step.end_ns - step.begin_ns), run);
+        keep_least(&rows[i].cpu_ns, (double)step.cpu_ns, run);
     }
-    if (strcmp(name, "quotient") == 0) { /* a, b, c = a b to the coset; a b - c */
-        return (3 * floor_to_coset(log_n) + 2 * n) * fr_ns(c);
-    }
-    if (strcmp(name, "msm h") == 0) {
-        return floor_msm(PM_MSM_G1, c->curve->fr->bits, n, 0, 0) * fp_ns(c);
-    }
-    if (strcmp(name, "msm a") == 0) {
-        return query_floor_ns(c, PM_MSM_G1, (double)facts->n_in[SYNTHETIC_A]);
-    }
-    if (strcmp(name, "msm b1") == 0) {
-        return query_floor_ns(c, PM_MSM_G1, (double)facts->n_in[SYNTHETIC_B]);
-    }
-    if (strcmp(name, "msm b2") == 0) {
-        return query_floor_ns(c, PM_MSM_G2, (double)facts->n_in[SYNTHETIC_B]);
-    }
-    if (strcmp(name, "msm c") == 0) {
-        return query_floor_ns(c, PM_MSM_G1, (double)(facts->n_wires - 1 - c->options.n_public));
-    }
-    return 0;
+    keep_least(&rows[n_steps].ns, (double)stats.wall_ns, run);
+    keep_least(&rows[n_steps].cpu_ns, cpu_ns, run);
+    return n_steps;
 }
 
 static void prove(struct circuit *c) {
+    struct bench_row rows[PM_PLAN_STEPS_MAX + 1] = {0};
+    const uint32_t n_runs = c->bench->is_quick ? 2 : 5;
+    uint32_t n_steps = 0;
+    pm_report *measured = NULL;
     pm_error error = PM_ERROR_INIT;
-    pm_prove_stats best = {.wall_ns = UINT64_MAX};
-    struct bench_row row = {.part = "prove", .n_runs = c->bench->is_quick ? 2 : 3};
-    double best_cpu_ns = 0;
-    for (uint32_t run = 0; run < row.n_runs; run++) {
-        pm_prove_stats stats = {.struct_bytes = (uint32_t)sizeof stats};
-        c->proof = (pm_proof){.struct_bytes = (uint32_t)sizeof c->proof};
-        const uint64_t start_ns = bench_cpu_now_ns();
-        bench_need(pm_prove(c->context, c->key, c->witness, NULL, NULL, &c->proof, &stats, &error),
-                   &error);
-        const double cpu_ns = (double)(bench_cpu_now_ns() - start_ns);
-        best_cpu_ns = run == 0 || cpu_ns < best_cpu_ns ? cpu_ns : best_cpu_ns;
-        best = stats.wall_ns < best.wall_ns ? stats : best;
+    bench_need(pm_report_create(&measured, &error), &error);
+    for (uint32_t run = 0; run < n_runs; run++) {
+        n_steps = prove_once(c, measured, run, rows);
     }
     double floor_ns = 0;
-    for (uint32_t i = 0; i < best.n_phases; i++) {
-        const double phase_ns = phase_floor_ns(c, best.phases[i].name);
-        floor_ns += phase_ns;
-        row.ns = (double)best.phases[i].wall_ns;
-        report(c, best.phases[i].name, phase_ns, row);
+    for (uint32_t i = 0; i <= n_steps; i++) {
+        char what[sizeof rows[i].what] = "all of it";
+        double step_ns = floor_ns;
+        if (i < n_steps) {
+            const enum pm_step_id step = pm_report_plan(measured)->plan.steps[i].id;
+            struct circuit_count count;
+            step_ns = step_floor_ns(c, step, &count);
+            floor_ns += step_ns;
+            (void)snprintf(what, sizeof what, "%s", pm_step_name(step));
+            rows[i].window_bits = count.window_bits;
+            rows[i].n_in_buckets = count.n_in_buckets;
+            rows[i].n_products = count.fr + count.fp;
+        }
+        rows[i].part = "prove";
+        rows[i].n_runs = n_runs;
+        report(c, what, step_ns, rows[i]);
     }
-    row.ns = (double)best.wall_ns;
-    row.cpu_ns = best_cpu_ns;
-    report(c, "all of it", floor_ns, row);
+    pm_report_destroy(measured);
 }
 
 /* ---- Verify ---------------------------------------------------------------------------------- */
@@ -161,13 +164,12 @@ static void prove(struct circuit *c) {
 static void op_verify(void *argument) {
     struct circuit *c = argument;
     pm_error error = PM_ERROR_INIT;
-    bench_need(pm_verify(c->context, c->vk, c->publics, c->options.n_public, &c->proof, &error),
-               &error);
+    bench_need(pm_verify(c->context, c->vk, c->publics, c->n_public, &c->proof, &error), &error);
 }
 
 static void verify(struct circuit *c) {
     struct bench_row row = {.part = "verify", .threads = 1};
-    (void)snprintf(row.what, sizeof row.what, "%u public inputs", (unsigned)c->options.n_public);
+    (void)snprintf(row.what, sizeof row.what, "%u public inputs", (unsigned)c->n_public);
     bench_time(c->bench, op_verify, c, 1, &row);
     bench_report(c->bench, c->curve, row);
 }
@@ -176,34 +178,62 @@ static void verify(struct circuit *c) {
 
 static void open_files(struct circuit *c) {
     pm_error error = PM_ERROR_INIT;
-    const uint32_t n_public = c->options.n_public;
     bench_need(pm_key_open(c->context, c->zkey, NULL, NULL, &c->key, &error), &error);
     bench_need(pm_witness_open(c->context, c->wtns, NULL, &c->witness, &error), &error);
     bench_need(pm_vk_from_key(c->context, c->key, &c->vk, &error), &error);
-    c->publics = bench_alloc(n_public, PM_FR_BYTES);
-    bench_need(pm_witness_values(c->witness, 1, n_public, c->publics), &error);
+    c->n_public = c->key->proving_key.header.n_public;
+    c->publics = bench_alloc(c->n_public + UINT64_C(1), PM_FR_BYTES);
+    bench_need(pm_witness_values(c->witness, 1, c->n_public, c->publics), &error);
+}
+
+/* A synthetic system of the preset, in files of this run's own. */
+static void make_files(struct circuit *c) {
+    const struct bench *bench = c->bench;
+    const uint32_t log_n = bench->log_n != 0 ? bench->log_n : bench->is_quick ? 13 : 17;
+    c->options = (struct synthetic_options){.curve = c->curve->id, .seed = 1};
+    (void)synthetic_preset(bench->preset, &c->options);
+    synthetic_fill_domain(&c->options, log_n);
+    (void)snprintf(c->r1cs, sizeof c->r1cs, "%s/bench.r1cs", bench->temporary);
+    (void)snprintf(c->wtns, sizeof c->wtns, "%s/bench.wtns", bench->temporary);
+    (void)snprintf(c->zkey, sizeof c->zkey, "%s/bench.zkey", bench->temporary);
+    write_system(c);
+    set_up(c);
+}
+
+/* Whether the key is one of this curve, or there is none. */
+static bool is_wanted(const struct circuit *c) {
+    pm_error error = PM_ERROR_INIT;
+    pm_key *key = NULL;
+    if (c->bench->key == NULL) {
+        return true;
+    }
+    bench_need(pm_key_open(c->context, c->bench->key, NULL, NULL, &key, &error), &error);
+    const bool is_ours = key->proving_key.header.curve == c->curve->id;
+    pm_key_destroy(key);
+    return is_ours;
 }
 
 void bench_circuit(struct bench *bench, const struct pm_curve *curve) {
     struct circuit c = {.bench = bench, .curve = curve};
-    const uint32_t log_n = bench->log_n != 0 ? bench->log_n : bench->is_quick ? 13 : 17;
-    c.options = (struct synthetic_options){.curve = curve->id, .seed = 1};
-    (void)synthetic_preset(bench->preset, &c.options);
-    synthetic_fill_domain(&c.options, log_n);
-    (void)snprintf(c.r1cs, sizeof c.r1cs, "%s/bench.r1cs", bench->temporary);
-    (void)snprintf(c.wtns, sizeof c.wtns, "%s/bench.wtns", bench->temporary);
-    (void)snprintf(c.zkey, sizeof c.zkey, "%s/bench.zkey", bench->temporary);
     const pm_context_options context_options = {
         .struct_bytes = (uint32_t)sizeof context_options,
         .threads = bench->threads,
-        .arithmetic = bench->body == PM_BODY_ADX ? PM_ARITHMETIC_ADX : PM_ARITHMETIC_PORTABLE};
+        .arithmetic = bench->body == PM_BODY_PORTABLE ? PM_ARITHMETIC_PORTABLE
+                      : bench->body == PM_BODY_ADX    ? PM_ARITHMETIC_ADX
+                                                      : PM_ARITHMETIC_IFMA};
     pm_error error = PM_ERROR_INIT;
     bench_need(pm_context_create(&context_options, &c.context, &error), &error);
-    write_system(&c);
-    set_up(&c);
-    open_files(&c);
-    prove(&c);
-    verify(&c);
+    if (is_wanted(&c)) {
+        if (bench->key == NULL) {
+            make_files(&c);
+        } else {
+            (void)snprintf(c.zkey, sizeof c.zkey, "%s", bench->key);
+            (void)snprintf(c.wtns, sizeof c.wtns, "%s", bench->witness);
+        }
+        open_files(&c);
+        prove(&c);
+        verify(&c);
+    }
     pm_memory_free(c.publics);
     pm_vk_destroy(c.vk);
     pm_witness_destroy(c.witness);

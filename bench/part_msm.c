@@ -4,6 +4,7 @@
  * holds. */
 #include "bench.h"
 #include "floors.h"
+#include "msm_count.h"
 
 #include "base/memory.h"
 #include "msm/fixed_base.h"
@@ -60,6 +61,19 @@ static uint64_t make_bits(void *scalars, uint64_t n, uint64_t every) {
     return n_ones;
 }
 
+/* Of a sum with n_full uniform scalars, the others being ones and zeros. */
+static double count_products(const struct bench *bench, const struct pm_curve *curve,
+                             const struct msm_work *work, uint64_t n_full, uint64_t n_ones) {
+    const struct pm_group *group = work->group == PM_MSM_G1 ? curve->g1 : curve->g2;
+    struct msm_scalars scalars = {.n = work->n, .n_ones = n_ones};
+    struct msm_count count;
+    for (uint32_t bits = 1; bits <= curve->fr->bits; bits++) {
+        scalars.n_longer[bits] = n_full;
+    }
+    msm_count_get(curve->id, bench->body)(&scalars, bench->threads, group->affine_bytes, &count);
+    return count.additions * floor_affine_addition(work->group);
+}
+
 static void measure(struct bench *bench, const struct pm_curve *curve, enum pm_msm_group which,
                     uint32_t log_n) {
     static const struct {
@@ -75,16 +89,17 @@ static void measure(struct bench *bench, const struct pm_curve *curve, enum pm_m
     work.scalars = bench_alloc(work.n, PM_FR_BYTES);
     work.scratch = bench_alloc(1, work.msm->bytes(which, work.n, bench->threads));
     fill_points(bench, curve, &work);
+    const double product_ns = bench_product_ns(bench, curve->fp->limbs);
     for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
         const uint64_t every = mixes[i].every;
         const uint64_t n_ones = every == 1 ? 0 : make_bits(work.scalars, work.n, every);
-        const double n_full = every == 0 ? 0 : (double)((work.n + every - 1) / every);
+        const uint64_t n_full = every == 0 ? 0 : (work.n + every - 1) / every;
         struct bench_row row = {.part = "msm", .log_n = log_n};
         (void)snprintf(row.what, sizeof row.what, "%s %s", which == PM_MSM_G1 ? "G1" : "G2",
                        mixes[i].name);
         bench_time(bench, op_run, &work, 1, &row);
-        row.floor_ns = floor_msm(which, curve->fr->bits, n_full, 0, (double)n_ones) *
-                       floor_limb_products(curve->fp->limbs) * bench->mulx_ns / bench->threads;
+        row.floor_ns =
+            count_products(bench, curve, &work, n_full, n_ones) * product_ns / bench->threads;
         bench_report(bench, curve, row);
     }
     pm_memory_free(work.points);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "bench.h"
+#include "floors.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROWS_MAX 1024
 
@@ -29,10 +29,9 @@ void *bench_alloc(uint64_t n, uint64_t element_bytes) {
     return memory;
 }
 
-uint64_t bench_cpu_now_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); /* cannot fail for this clock on Linux */
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+double bench_product_ns(const struct bench *bench, uint32_t n_limbs) {
+    return bench->body == PM_BODY_IFMA ? floor_eighth_products(n_limbs) * bench->madd52_ns
+                                       : floor_limb_products(n_limbs) * bench->mulx_ns;
 }
 
 void bench_time(const struct bench *bench, bench_work *work, void *argument, uint32_t repeat,
@@ -41,11 +40,11 @@ void bench_time(const struct bench *bench, bench_work *work, void *argument, uin
     uint64_t best_ns = UINT64_MAX, best_cpu_ns = UINT64_MAX, spent_ns = 0;
     row->n_runs = 0;
     while (row->n_runs < 2 || (spent_ns < enough_ns && row->n_runs < 100)) {
-        const uint64_t start_ns = pm_clock_now_ns(), start_cpu_ns = bench_cpu_now_ns();
+        const uint64_t start_ns = pm_clock_now_ns(), start_cpu_ns = pm_clock_cpu_ns();
         for (uint32_t i = 0; i < repeat; i++) {
             work(argument);
         }
-        const uint64_t cpu_ns = bench_cpu_now_ns() - start_cpu_ns;
+        const uint64_t cpu_ns = pm_clock_cpu_ns() - start_cpu_ns;
         const uint64_t taken_ns = pm_clock_now_ns() - start_ns;
         best_ns = taken_ns < best_ns ? taken_ns : best_ns;
         best_cpu_ns = cpu_ns < best_cpu_ns ? cpu_ns : best_cpu_ns;
@@ -96,8 +95,14 @@ void bench_print_heading(const struct bench *bench) {
     } else {
         (void)printf("no multiplier probe on this processor: no floors\n");
     }
-    (void)printf("\n%-10s %-34s %-9s %-8s %5s %7s %12s %12s %7s %7s\n", "part", "what", "curve",
-                 "body", "size", "threads", "time", "floor", "ratio", "of cpu");
+    if (bench->madd52_ns > 0) {
+        (void)printf("one 52-bit multiply-add of eight lanes: %.3f ns; one product of eight in a "
+                     "field of 4 limbs %.1f ns, of 6 limbs %.1f ns\n",
+                     bench->madd52_ns, floor_eighth_products(4) * bench->madd52_ns,
+                     floor_eighth_products(6) * bench->madd52_ns);
+    }
+    (void)printf("\n%-10s %-30s %-9s %-8s %5s %3s %12s %12s %12s %7s %7s\n", "part", "what",
+                 "curve", "body", "size", "thr", "wall", "cpu", "floor", "ratio", "of cpu");
 }
 
 void bench_report(struct bench *bench, const struct pm_curve *curve, struct bench_row row) {
@@ -108,9 +113,14 @@ void bench_report(struct bench *bench, const struct pm_curve *curve, struct benc
     if (row.log_n > 0) {
         (void)snprintf(size, sizeof size, "2^%" PRIu32, row.log_n);
     }
-    (void)printf("%-10s %-34s %-9s %-8s %5s %7" PRIu32, row.part, row.what, row.curve, row.body,
+    (void)printf("%-10s %-30s %-9s %-8s %5s %3" PRIu32, row.part, row.what, row.curve, row.body,
                  size, row.threads);
     print_time(row.ns);
+    if (row.cpu_ns > 0) {
+        print_time(row.cpu_ns);
+    } else {
+        (void)printf(" %12s", "");
+    }
     if (row.floor_ns > 0) {
         print_time(row.floor_ns);
         (void)printf(" %7.2f", row.ns / row.floor_ns);
@@ -167,6 +177,13 @@ static void write_row(FILE *file, const struct bench_row *row) {
         (void)fprintf(file, ", \"floor_ns\": %.3f, \"ratio\": %.4f", row->floor_ns,
                       row->ns / row->floor_ns);
     }
+    if (row->n_products > 0) {
+        (void)fprintf(file, ", \"products\": %.0f", row->n_products);
+    }
+    if (row->window_bits > 0) {
+        (void)fprintf(file, ", \"window_bits\": %" PRIu32 ", \"scalars_in_buckets\": %" PRIu64,
+                      row->window_bits, row->n_in_buckets);
+    }
     (void)fprintf(file, "}");
 }
 
@@ -182,9 +199,10 @@ bool bench_write_json(const struct bench *bench, const char *path) {
     (void)fprintf(file,
                   "{\n  \"version\": \"%s\",\n  \"processor\": \"%s\",\n"
                   "  \"threads\": %" PRIu32 ",\n  \"threads_available\": %" PRIu32 ",\n"
-                  "  \"load_average_after\": %.2f,\n  \"mulx_ns\": %.5f,\n  \"rows\": [\n",
+                  "  \"load_average_after\": %.2f,\n  \"mulx_ns\": %.5f,\n  \"madd52_ns\": %.5f,\n "
+                  " \"rows\": [\n",
                   pm_version(), processor, bench->threads, pm_threads_available(), load[0],
-                  bench->mulx_ns);
+                  bench->mulx_ns, bench->madd52_ns);
     for (size_t i = 0; i < bench->n_rows; i++) {
         write_row(file, &bench->rows[i]);
         (void)fprintf(file, i + 1 < bench->n_rows ? ",\n" : "\n");

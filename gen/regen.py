@@ -13,6 +13,7 @@ GENERATORS = (
     "curve_params",
     "pairing_params",
     "gpu_mont",
+    "gpu_msm_mont",
 )
 
 

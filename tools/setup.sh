@@ -7,7 +7,7 @@
 #
 #   build     compile the library, the command, the tests and the demo
 #   lint      the style checks: clang-format, clang, shellcheck, python3
-#   full      lint, and clang's sanitizer runtimes: for `make test-full` and `make fuzz`
+#   full      lint, clang's sanitizer runtimes, valgrind: for `make test-full` and `make fuzz`
 #   interop   node and npm, to compare with snarkjs
 #
 # Silent, and without a question, when nothing is missing.

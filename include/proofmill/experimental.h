@@ -119,6 +119,7 @@ PM_API const pm_proof_plan *pm_report_plan(const pm_report *report);
 
 typedef struct pm_measured_step {
     uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it did not end */
+    uint64_t cpu_ns;           /* processor time of all threads of the process meanwhile */
     uint64_t lock_wait_ns;
     uint64_t host_bytes, device_bytes; /* live at its end, before anything is released */
 } pm_measured_step;

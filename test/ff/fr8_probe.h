@@ -11,7 +11,8 @@ struct pm_fr8_ops {
     /* r = a, limbs and back: any words. */
     void (*copy)(void *r, const void *a);
     /* r[i] = a[i] b[i], between eight addresses. */
-    void (*mul)(void *const r[8], const void *const a[8], const void *const b[8]);
+    void (*mul)(unsigned char *const r[8], const unsigned char *const a[8],
+                const unsigned char *const b[8]);
     /* r = a z for one z. */
     void (*scale)(void *r, const void *a, const void *z);
     /* r = 2^k a - b + m, reduced from as much as it is: k < 7. */

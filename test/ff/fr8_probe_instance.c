@@ -15,20 +15,21 @@ static void probe_copy(void *r, const void *a) {
     fr8_store(r, &x);
 }
 
-static void probe_mul(void *const r[8], const void *const a[8], const void *const b[8]) {
+static void probe_mul(unsigned char *const r[8], const unsigned char *const a[8],
+                      const unsigned char *const b[8]) {
     struct fr8_field field;
     __m512i w[FR_LIMBS];
     fr8 x, z;
     fr8_field_init(&field);
-    fr8_gather_words(w, a);
+    fr8_gather_words(w, a, 0);
     fr8_from_words(&x, w, &field);
-    fr8_gather_words(w, b);
+    fr8_gather_words(w, b, 0);
     fr8_multiplier_from_words(&z, w, &field);
     fr8_mul(&x, &x, &z, &field);
     fr8_normalize(&x, &field);
     fr8_reduce_once(&x, &field);
     fr8_to_words(w, &x);
-    fr8_scatter_words(r, w);
+    fr8_scatter_words(r, 0, w, 0xff);
 }
 
 static void probe_scale(void *r, const void *a, const void *z) {

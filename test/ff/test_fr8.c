@@ -59,26 +59,27 @@ static void some_eight(const struct pm_field *field, struct eight *r) {
 static void check_mul(const struct pm_field *field, const struct pm_fr8_ops *ops) {
     for (int round = 0; round < ROUNDS; round++) {
         struct eight a, b, r;
-        const void *at_a[8], *at_b[8];
-        void *at_r[8];
+        const unsigned char *at_a[8], *at_b[8];
+        unsigned char *at_r[8];
         some_eight(field, &a);
         some_eight(field, &b);
         const size_t turn = seeded_random_below(&entropy, 8);
         for (size_t i = 0; i < 8; i++) {
-            at_a[i] = a.words + i * field->limbs;
-            at_b[i] = b.words + (i + turn) % 8 * field->limbs;
-            at_r[i] = r.words + i * field->limbs;
+            at_a[i] = (const unsigned char *)(a.words + i * field->limbs);
+            at_b[i] = (const unsigned char *)(b.words + (i + turn) % 8 * field->limbs);
+            at_r[i] = (unsigned char *)(r.words + i * field->limbs);
         }
         ops->mul(at_r, at_a, at_b);
         for (size_t i = 0; i < 8; i++) {
             uint64_t expected[WORDS_MAX];
-            field->mul(expected, at_a[i], at_b[i]);
+            const uint64_t *factor = b.words + (i + turn) % 8 * field->limbs;
+            field->mul(expected, a.words + i * field->limbs, factor);
             assert_memory_equal(at_r[i], expected, field->bytes);
         }
         ops->scale(r.words, a.words, at_b[0]);
         for (size_t i = 0; i < 8; i++) {
             uint64_t expected[WORDS_MAX];
-            field->mul(expected, at_a[i], at_b[0]);
+            field->mul(expected, a.words + i * field->limbs, b.words + turn * field->limbs);
             assert_memory_equal(at_r[i], expected, field->bytes);
         }
     }
