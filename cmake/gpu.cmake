@@ -49,12 +49,9 @@ list(REMOVE_ITEM gpu_sources ${gpu_instances})
 pm_gpu_add_instances(pm_gpu_kernels gpu_objects ${gpu_instances})
 
 # What it needs of the core comes from the archive and stays inside.
-add_library(gpu_sort OBJECT ${gpu_dir}/kernel/gpu_msm_sort.cu) # of no curve
-target_link_libraries(gpu_sort PRIVATE pm_gpu_flags)
-set_target_properties(gpu_sort PROPERTIES CUDA_VISIBILITY_PRESET hidden)
-add_library(proofmill_gpu SHARED ${gpu_sources} ${gpu_objects} $<TARGET_OBJECTS:gpu_sort>)
+add_library(proofmill_gpu SHARED ${gpu_sources} ${gpu_objects})
 set_target_properties(proofmill_gpu PROPERTIES OUTPUT_NAME proofmill-gpu LINKER_LANGUAGE CUDA
-                      VERSION ${PROJECT_VERSION} SOVERSION 0)
+                      VERSION ${PROJECT_VERSION} SOVERSION 0 CUDA_VISIBILITY_PRESET hidden)
 target_include_directories(proofmill_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(proofmill_gpu PRIVATE $<$<COMPILE_LANGUAGE:C>:pm_flags> pm_gpu_flags
                       proofmill_static)

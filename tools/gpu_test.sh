@@ -17,6 +17,7 @@ case $? in
 77) exit 0 ;; # no device: said so
 *) exit 1 ;;
 esac
+"$build/card_msm_test" "$library" check || exit 1
 if ! command -v compute-sanitizer >/dev/null; then
     printf 'compute-sanitizer is not installed: skipped\n'
     exit 0
@@ -27,7 +28,9 @@ for tool in memcheck racecheck initcheck synccheck; do
     if [ "$tool" = memcheck ]; then
         options+=(--report-api-errors no) # allocations that cannot succeed are part of the test
     fi
-    if compute-sanitizer "${options[@]}" "$build/card_test" "$library" small >"$log" 2>&1; then
+    if compute-sanitizer "${options[@]}" "$build/card_test" "$library" small >"$log" 2>&1 &&
+        compute-sanitizer "${options[@]}" "$build/card_msm_test" "$library" small \
+            >>"$log" 2>&1; then
         printf '%s: good\n' "$tool"
     else
         printf '%s: FAILED, see %s\n' "$tool" "$log"
