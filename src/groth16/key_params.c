@@ -108,9 +108,9 @@ static void mark_row(const struct pm_field *fr, const struct pm_sparse *matrix, 
         const uint32_t column = matrix->terms[i].column;
         uint64_t sum[PM_FR_LIMBS_MAX] = {0};
         for (; i < matrix->row_starts[row + 1] && matrix->terms[i].column == column; ++i) {
-            const uint64_t *pair =
-                matrix->coefficients + (uint64_t)matrix->terms[i].coefficient * 2 * fr->limbs;
-            fr->add(sum, sum, pair + fr->limbs);
+            /* Times R^2, as all of them. */
+            fr->add(sum, sum,
+                    matrix->coefficients + (uint64_t)matrix->terms[i].coefficient * fr->limbs);
         }
         if (memcmp(sum, zero, fr->bytes) != 0) {
             pm_density_set(density, column);
