@@ -494,7 +494,9 @@ typedef enum pm_b2_schedule {
     PM_B2_SCHEDULE_COPY = 3   /* after it, from a copy of just the scalars that are needed */
 } pm_b2_schedule;
 
-/* So much memory, shared by all proofs that name it. May be used by many threads. */
+/* So much memory, shared by all proofs that name it. May be used by many threads. A start waits for
+ * its turn, so a thread that is to finish a pending proof itself, or a release callback, must not
+ * wait in another start on the same budget: no_wait is for them. */
 typedef struct pm_budget pm_budget;
 /* What a proof held, step by step: see proofmill/experimental.h. */
 typedef struct pm_report pm_report;
@@ -618,21 +620,25 @@ typedef struct pm_assignment {
     void *user;
 } pm_assignment;
 
+/* clang-format off */
 /*
  * A proof whose device work is done and whose rest is still to come. What it holds, and until when:
  *
- *   five sums, of which B2 may be missing   blinded and assembled by finish      end of finish,
- * drop the scalars B2 is made from             B2 is made after start               end of its B2
- * sum (plan's choice: the witness itself, a reference to it, or a copy of the needed part; nothing
- * when B2 is in start) the public inputs, a copy               self-verification end of finish,
- * drop a reference to the key                  its points, its vk                   end of finish,
- * drop its plan, ledger and report             checked to the end                   end of finish,
- * drop its part of the budget                  what its remaining steps need        shrinks step by
- * step
+ *   what                                   why                              until
+ *   five sums, B2 perhaps still missing    finish blinds and assembles      finish, drop
+ *   the scalars that B2 is made from (1)   B2 is made after start           B2 is made, drop
+ *   the public inputs, a copy              self-verification                finish, drop
+ *   a reference to the key                 its points, its verifying key    finish, drop
+ *   its plan, ledger and report            they are compared to the end     finish, drop
+ *   its part of the budget                 what remaining steps need        shrinks step by step
+ *
+ * (1) As the plan says: a reference to the witness, a copy of the needed part, or nothing, when B2
+ * is made in start. Where densities are lent, it is a copy or nothing.
  *
  * A pm_key and a pm_witness may be destroyed as soon as start has returned: the last reference
  * frees them. The context must live until finish or drop returns.
  */
+/* clang-format on */
 typedef struct pm_pending pm_pending;
 
 /*

@@ -215,8 +215,8 @@ pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key
     if (allowed_bytes == UINT64_MAX) {
         return PM_OK;
     }
+    /* A file that was read into memory is in memory_bytes. */
     const struct pm_cli_beside beside = {.threads = pm_context_threads(cli->context),
-                                         .key_file_bytes = facts->mapped_bytes,
                                          .key_memory_bytes = facts->memory_bytes,
                                          .input_bytes = witness_bytes(cli, facts->n_vars),
                                          .n_public = facts->n_public};

@@ -129,7 +129,9 @@ static pm_status open_key(struct pm_cli *cli, struct pm_cli_planning *planning) 
         return status;
     }
     pm_cli_listen_for_signals();
-    if (pm_file_describe(cli->context, path, 0, &cli->control, &info, NULL) == PM_OK &&
+    /* What comes down a pipe can be read once only, and is taken for a zkey. */
+    if (strcmp(path, "-") != 0 &&
+        pm_file_describe(cli->context, path, 0, &cli->control, &info, NULL) == PM_OK &&
         info.kind == PM_FILE_PARAMS) {
         if (cli->files[PM_ROLE_R1CS] == NULL) {
             take_sizes(&info, planning);
@@ -196,7 +198,7 @@ static pm_status find_beside(struct pm_cli *cli, const struct pm_cli_planning *p
                                    .n_public = sizes.n_inputs - 1};
     if (status == PM_OK && planning->key != NULL) {
         status = pm_key_get_facts(planning->key, &facts);
-        beside.key_file_bytes = facts.mapped_bytes;
+        beside.key_file_bytes = 0; /* one that was read into memory is in memory_bytes */
         beside.key_memory_bytes = facts.memory_bytes;
     }
     *bytes = pm_cli_beside_bytes(cli, &beside);

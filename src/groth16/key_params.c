@@ -88,7 +88,10 @@ static pm_status build_matrices(const struct pm_r1cs *r1cs, const struct pm_kern
     for (int matrix = 0; matrix < 3; ++matrix) {
         if (build.status[matrix] != PM_OK) {
             if (error != NULL) {
-                *error = build.errors[matrix];
+                const uint32_t struct_bytes = error->struct_bytes;
+                memcpy(error, &build.errors[matrix],
+                       struct_bytes < sizeof *error ? struct_bytes : sizeof *error);
+                error->struct_bytes = struct_bytes;
             }
             return build.status[matrix];
         }
