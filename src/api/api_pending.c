@@ -326,12 +326,7 @@ static pm_status join_background(struct pm_pending *pending, const pm_control *c
     if (pending->background_status == PM_CANCELLED) {
         return pm_control_stop_status(control, error);
     }
-    if (error != NULL) {
-        const uint32_t struct_bytes = error->struct_bytes;
-        memcpy(error, &pending->background_error,
-               struct_bytes < sizeof *error ? struct_bytes : sizeof *error);
-        error->struct_bytes = struct_bytes;
-    }
+    pm_error_copy(error, &pending->background_error);
     return pending->background_status;
 }
 

@@ -71,6 +71,14 @@ void pm_error_need_have(pm_error *error, uint64_t need, uint64_t have) {
     }
 }
 
+void pm_error_copy(pm_error *error, const pm_error *from) {
+    if (can_fill(error)) {
+        const uint32_t struct_bytes = error->struct_bytes;
+        *error = *from;
+        error->struct_bytes = struct_bytes;
+    }
+}
+
 pm_status pm_error_set_errno(pm_error *error, pm_status status, int errno_value, const char *file,
                              const char *what) {
     /* strerrordesc_np is the locale-independent one: output must not depend on the locale. */

@@ -23,6 +23,9 @@ __attribute__((format(printf, 3, 4))) pm_status pm_error_set(pm_error *error, pm
 /* Each adds one fact to an error that has been set; no-ops on NULL. */
 void pm_error_at(pm_error *error, const char *file, uint64_t offset);
 void pm_error_need_have(pm_error *error, uint64_t need, uint64_t have);
+/* Tells a caller what another thread filled in for itself; struct_bytes stays the caller's, and as
+ * always nothing is written to one that says less than the first release's size. No-op on NULL. */
+void pm_error_copy(pm_error *error, const pm_error *from);
 /* Appends ": " and strerror-like text for errno_value, in the C locale's English. */
 pm_status pm_error_set_errno(pm_error *error, pm_status status, int errno_value, const char *file,
                              const char *what);

@@ -87,12 +87,7 @@ static pm_status build_matrices(const struct pm_r1cs *r1cs, const struct pm_kern
     pm_team_run(kernels->team, 3, build_matrix, &build);
     for (int matrix = 0; matrix < 3; ++matrix) {
         if (build.status[matrix] != PM_OK) {
-            if (error != NULL) {
-                const uint32_t struct_bytes = error->struct_bytes;
-                memcpy(error, &build.errors[matrix],
-                       struct_bytes < sizeof *error ? struct_bytes : sizeof *error);
-                error->struct_bytes = struct_bytes;
-            }
+            pm_error_copy(error, &build.errors[matrix]);
             return build.status[matrix];
         }
         key->n_nonzeros[matrix] = key->sparse[matrix].n_terms;

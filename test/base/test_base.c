@@ -305,8 +305,31 @@ static void control_reads_what_the_caller_knows(void **state) {
     assert_true(pm_control_stopped(&control));
 }
 
+/* What a thread filled in for itself reaches the caller, but not the size that the caller set. */
+static void a_copied_error_keeps_to_its_struct(void **state) {
+    (void)state;
+    pm_error from = PM_ERROR_INIT, to = PM_ERROR_INIT;
+    pm_error_set(&from, PM_COUNT, "five of %d", 4);
+    pm_error_need_have(&from, 4, 5);
+    to.struct_bytes += 8; /* a later release's caller */
+    pm_error_copy(&to, &from);
+    assert_int_equal(to.struct_bytes, sizeof to + 8);
+    assert_int_equal(to.status, PM_COUNT);
+    assert_true(to.need == 4 && to.have == 5);
+    assert_string_equal(to.message, "five of 4");
+
+    pm_error small, before;
+    memset(&small, 0xa5, sizeof small);
+    small.struct_bytes = 48;
+    before = small;
+    pm_error_copy(&small, &from);
+    assert_memory_equal(&small, &before, sizeof small);
+    pm_error_copy(NULL, &from);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_copied_error_keeps_to_its_struct),
         cmocka_unit_test(every_status_has_its_words),
         cmocka_unit_test(errors_carry_their_facts),
         cmocka_unit_test(long_texts_are_cut),
