@@ -39,16 +39,16 @@ static pm_status keep_canonical(const struct pm_curve *curve, pm_vk *vk, pm_erro
     return PM_OK;
 }
 
-/* From the vk members of *header, affine Montgomery and checked. */
+/* From the vk members of *header, affine Montgomery and checked. A prover asks for no points. */
 static pm_status vk_from_checked(pm_context *context, const struct pm_key_header *header,
-                                 pm_vk **vk, pm_error *error) {
+                                 enum pm_vk_use use, pm_vk **vk, pm_error *error) {
     struct pm_kernels kernels;
     void *buffer = NULL;
     PM_TRY(pm_kernels_get(header->curve, context->body, context->team, &kernels, error));
     PM_TRY(pm_memory_alloc(NULL, "verifying key", sizeof(pm_vk), PM_MEMORY_PLAIN, &buffer, error));
     pm_vk *made = buffer;
-    pm_status status = pm_verifying_key_create(&kernels, header, NULL, &made->key, error);
-    if (status == PM_OK) {
+    pm_status status = pm_verifying_key_create(&kernels, header, use, NULL, &made->key, error);
+    if (status == PM_OK && use == PM_VK_FOR_MANY) {
         status = keep_canonical(kernels.curve, made, error);
     }
     if (status != PM_OK) {
@@ -59,11 +59,11 @@ static pm_status vk_from_checked(pm_context *context, const struct pm_key_header
     return PM_OK;
 }
 
-static pm_status vk_from_header(pm_context *context, const struct pm_key_header *header, pm_vk **vk,
-                                pm_error *error) {
+static pm_status vk_from_header(pm_context *context, const struct pm_key_header *header,
+                                enum pm_vk_use use, pm_vk **vk, pm_error *error) {
     PM_TRY(pm_verifying_key_check(pm_curve_get(header->curve, context->body), header, context->team,
                                   error));
-    return vk_from_checked(context, header, vk, error);
+    return vk_from_checked(context, header, use, vk, error);
 }
 
 static pm_status decode_points(const struct pm_group *group, pm_point_form form, const char *name,
@@ -112,15 +112,14 @@ pm_status pm_vk_from_arrays(pm_context *context, const pm_vk_arrays *arrays, pm_
                                              .gamma_g2 = gamma,
                                              .delta_g2 = delta,
                                              .ic = ic};
-        status = vk_from_header(context, &header, vk, error);
+        status = vk_from_header(context, &header, PM_VK_FOR_MANY, vk, error);
     }
     pm_memory_free(ic);
     return status;
 }
 
-pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_error *error) {
-    PM_FAIL_IF(context == NULL || key == NULL || vk == NULL, error, PM_INVALID_ARGUMENT,
-               "context, key or vk is NULL");
+static pm_status vk_from_key(pm_context *context, const pm_key *key, enum pm_vk_use use, pm_vk **vk,
+                             pm_error *error) {
     if (key->proving_key.header.ic == NULL) {
         pm_error_set(error, PM_SECTION,
                      "the key has no section 3 (IC), so it holds no verifying key");
@@ -128,7 +127,7 @@ pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_
         return PM_SECTION;
     }
     pm_vk *made = NULL;
-    pm_status status = vk_from_header(context, &key->proving_key.header, &made, error);
+    pm_status status = vk_from_header(context, &key->proving_key.header, use, &made, error);
     if (status == PM_OK) {
         status = pm_mapping_check(&key->mapping, error);
     }
@@ -141,6 +140,12 @@ pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_
     return PM_OK;
 }
 
+pm_status pm_vk_from_key(pm_context *context, const pm_key *key, pm_vk **vk, pm_error *error) {
+    PM_FAIL_IF(context == NULL || key == NULL || vk == NULL, error, PM_INVALID_ARGUMENT,
+               "context, key or vk is NULL");
+    return vk_from_key(context, key, PM_VK_FOR_MANY, vk, error);
+}
+
 pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk **vk,
                            pm_error *error) {
     /* The cache is not part of the key's visible state, hence the cast: const means "shareable". */
@@ -148,7 +153,7 @@ pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk *
     pm_status status = PM_OK;
     (void)pthread_mutex_lock(&cache->vk_lock);
     if (cache->vk == NULL) {
-        status = pm_vk_from_key(context, key, &cache->vk, error);
+        status = vk_from_key(context, key, PM_VK_FOR_SELF, &cache->vk, error);
     }
     *vk = cache->vk;
     (void)pthread_mutex_unlock(&cache->vk_lock);
@@ -172,7 +177,7 @@ static pm_status vk_from_params(pm_context *context, const struct pm_params *par
                                          .ic = affine + offset[PM_PARAMS_IC]};
     pm_status status = pm_params_decode_vk(params, curve, context->team, NULL, buffer, error);
     if (status == PM_OK) {
-        status = vk_from_checked(context, &header, vk, error);
+        status = vk_from_checked(context, &header, PM_VK_FOR_MANY, vk, error);
     }
     pm_memory_free(buffer);
     return status;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,39 +28,42 @@ const char *pm_body_name(enum pm_body body) {
     return "unknown";
 }
 
-static bool cpu_has_bmi2_and_adx(void) {
 #if defined(__x86_64__)
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
-        return false;
+/* What XCR0 says that the operating system saves; 0 where it cannot be asked. */
+static uint64_t saved_state(void) {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0, low = 0, high = 0;
+    const unsigned osxsave = 1u << 27;
+    __cpuid(1, eax, ebx, ecx, edx);
+    if ((ecx & osxsave) != 0) {
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     }
-    const unsigned bmi2 = 1u << 8, adx = 1u << 19;
-    return (ebx & bmi2) != 0 && (ebx & adx) != 0;
-#else
-    return false;
-#endif
+    return (uint64_t)high << 32 | low;
 }
-
-/* Asks about the operating system too, which has to save the wide registers. */
-static bool cpu_has_ifma(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
-#else
-    return false;
 #endif
-}
 
 /* Bit b: the CPU can run body b; bit PM_BODY_COUNT: it has been asked. Kept, because a virtual
- * machine may take 50 us for each CPUID, and every lookup of a kernel asks. Whoever comes first
- * writes what anybody else would write. */
+ * machine may take 50 us for each CPUID, and every lookup of a kernel asks: for the same reason it
+ * is three of them, not the dozen of __builtin_cpu_init(). Whoever comes first writes what anybody
+ * else would write. */
 static unsigned bodies_asked;
 
 static unsigned ask_bodies(void) {
-    const bool has_adx = cpu_has_bmi2_and_adx();
     unsigned bodies = 1u << PM_BODY_COUNT | 1u << PM_BODY_PORTABLE;
-    bodies |= has_adx ? 1u << PM_BODY_ADX : 0;
-    bodies |= has_adx && cpu_has_ifma() ? 1u << PM_BODY_IFMA : 0;
+#if defined(__x86_64__)
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+        const unsigned bmi2_and_adx = 1u << 8 | 1u << 19;
+        const unsigned avx512_f_and_ifma = 1u << 16 | 1u << 21;
+        const uint64_t wide_registers = 0xe6; /* those of SSE, AVX and AVX-512 */
+        if ((ebx & bmi2_and_adx) == bmi2_and_adx) {
+            bodies |= 1u << PM_BODY_ADX;
+            if ((ebx & avx512_f_and_ifma) == avx512_f_and_ifma &&
+                (saved_state() & wide_registers) == wide_registers) {
+                bodies |= 1u << PM_BODY_IFMA;
+            }
+        }
+    }
+#endif
     return bodies;
 }
 

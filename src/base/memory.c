@@ -115,6 +115,40 @@ uint64_t pm_memory_bytes(const void *buffer) {
     return buffer == NULL ? 0 : header_of(buffer)->bytes;
 }
 
+/*
+ * Wipes what a mapping, or whole pages of it, hold. Pages that nobody has touched are zero as they
+ * are, and wiping them would have the kernel bring each of them; those it has moved to swap are out
+ * of reach.
+ */
+static void wipe_pages(char *at, uint64_t bytes, uint64_t page_bytes) {
+    unsigned char resident[512];
+    const uint64_t step_bytes = sizeof resident * page_bytes;
+    for (uint64_t done = 0; done < bytes; done += step_bytes) {
+        const uint64_t left = bytes - done;
+        const uint64_t n_pages =
+            ((left < step_bytes ? left : step_bytes) + page_bytes - 1) / page_bytes;
+        const bool is_known = mincore(at + done, n_pages * page_bytes, resident) == 0;
+        for (uint64_t i = 0; i < n_pages; ++i) {
+            if (!is_known || (resident[i] & 1) != 0) {
+                pm_memory_wipe(at + done + i * page_bytes, page_bytes);
+            }
+        }
+    }
+}
+
+void pm_memory_wipe_piece(void *buffer, uint64_t begin, uint64_t end) {
+    char *at = (char *)buffer + begin;
+    if (header_of(buffer)->note.mechanism == PM_BY_MMAP) {
+        wipe_pages(at, end - begin, (uint64_t)sysconf(_SC_PAGESIZE));
+    } else {
+        pm_memory_wipe(at, end - begin);
+    }
+}
+
+void pm_memory_wiped(void *buffer) {
+    header_of(buffer)->flags &= ~(uint32_t)PM_MEMORY_SECRET;
+}
+
 /* at: what the ledger is told of the release; NULL: nothing but the allocation's own note. */
 static void free_buffer(void *buffer, const struct pm_ledger_note *at) {
     if (buffer == NULL) {
@@ -125,8 +159,8 @@ static void free_buffer(void *buffer, const struct pm_ledger_note *at) {
         abort(); /* A double free is our own bug, and going on would corrupt a stranger's memory. */
     }
     header_of(buffer)->magic = 0;
-    if (header.flags & PM_MEMORY_SECRET) {
-        pm_memory_wipe(buffer, header.bytes);
+    if ((header.flags & PM_MEMORY_SECRET) != 0) {
+        pm_memory_wipe_piece(buffer, 0, header.bytes);
     }
     if (at != NULL) {
         header.note.step = at->step;

@@ -56,6 +56,15 @@ enum pm_mechanism pm_memory_mechanism(uint64_t bytes, enum pm_memory_flags flags
 void pm_memory_free(void *buffer);
 /* The same in a step of a plan: that is entered with the release. */
 void pm_memory_free_noted(void *buffer, uint16_t step, bool in_device_lock);
+/*
+ * Wiping a large secret buffer is work for many threads: each wipes pieces of it, multiples of
+ * PM_MEMORY_WIPE_BYTES apart, and when all have, pm_memory_wiped() keeps pm_memory_free() from
+ * doing it again. begin and end: multiples of it, or the end of the buffer. Nobody writes to the
+ * buffer from the first piece on.
+ */
+#define PM_MEMORY_WIPE_BYTES (UINT64_C(2) << 20)
+void pm_memory_wipe_piece(void *buffer, uint64_t begin, uint64_t end);
+void pm_memory_wiped(void *buffer);
 /* The bytes asked for. */
 uint64_t pm_memory_bytes(const void *buffer);
 

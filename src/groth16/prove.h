@@ -17,6 +17,7 @@
 
 #include "groth16/backend.h"
 #include "groth16/proving_key.h"
+#include "par/team.h"
 
 #include <stdint.h>
 
@@ -43,10 +44,11 @@ struct pm_groth16_proof {
  *   B  = beta  + sum_b2 + s delta                     on G2, and B1 likewise on G1
  *   C  = sum_l + sum_h + s A + r B1 - r s delta       on G1
  *
- * The same in both reductions. Uses *sums up: they hold no sums afterwards, but secrets still.
+ * The same in both reductions. Uses *sums up: they hold no sums afterwards, but secrets still. team
+ * may be NULL.
  */
 void pm_groth16_assemble(const struct pm_curve *curve, const struct pm_key_header *key,
                          struct pm_sums *sums, const struct pm_blinding *blinding,
-                         struct pm_groth16_proof *proof);
+                         struct pm_team *team, struct pm_groth16_proof *proof);
 
 #endif

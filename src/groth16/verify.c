@@ -33,14 +33,34 @@ pm_status pm_verifying_key_check(const struct pm_curve *curve, const struct pm_k
                               NULL, error);
 }
 
+/* e(alpha, beta), or for a prover the lines of beta. */
+static pm_status prepare_alphabeta(const struct pm_pairing *pairing, enum pm_vk_use use,
+                                   struct pm_ledger *ledger, struct pm_verifying_key *vk,
+                                   pm_error *error) {
+    void *prepared_beta = NULL;
+    PM_TRY(pm_memory_alloc(ledger, "prepared beta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
+                           &prepared_beta, error));
+    pairing->prepare(prepared_beta, vk->beta_g2);
+    if (use == PM_VK_FOR_SELF) {
+        vk->prepared_beta = prepared_beta;
+        return PM_OK;
+    }
+    const void *alpha[1] = {vk->alpha_g1}, *beta[1] = {prepared_beta};
+    pairing->miller(&vk->alphabeta, alpha, beta, 1);
+    pairing->final_exponentiation(&vk->alphabeta, &vk->alphabeta);
+    pm_memory_free(prepared_beta);
+    return PM_OK;
+}
+
 pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
-                                  const struct pm_key_header *header, struct pm_ledger *ledger,
-                                  struct pm_verifying_key *vk, pm_error *error) {
+                                  const struct pm_key_header *header, enum pm_vk_use use,
+                                  struct pm_ledger *ledger, struct pm_verifying_key *vk,
+                                  pm_error *error) {
     const struct pm_pairing *pairing = kernels->pairing;
     const uint32_t g1_bytes = kernels->curve->g1->affine_bytes;
     const uint32_t g2_bytes = kernels->curve->g2->affine_bytes;
     const uint64_t n_ic = (uint64_t)header->n_public + 1;
-    void *prepared_beta = NULL, *ic = NULL;
+    void *ic = NULL;
     pm_status status;
 
     memset(vk, 0, sizeof *vk);
@@ -59,23 +79,15 @@ pm_status pm_verifying_key_create(const struct pm_kernels *kernels,
                 pm_memory_alloc(ledger, "prepared delta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
                                 &vk->prepared_delta, error),
                 cleanup);
-    PM_TRY_GOTO(status,
-                pm_memory_alloc(ledger, "prepared beta", pairing->prepared_bytes, PM_MEMORY_PLAIN,
-                                &prepared_beta, error),
-                cleanup);
     memcpy(vk->alpha_g1, header->alpha_g1, g1_bytes);
     memcpy(vk->beta_g2, header->beta_g2, g2_bytes);
     memcpy(vk->gamma_g2, header->gamma_g2, g2_bytes);
     memcpy(vk->delta_g2, header->delta_g2, g2_bytes);
     memcpy(vk->ic, header->ic, n_ic * g1_bytes);
+    PM_TRY_GOTO(status, prepare_alphabeta(pairing, use, ledger, vk, error), cleanup);
     pairing->prepare(vk->prepared_gamma, vk->gamma_g2);
     pairing->prepare(vk->prepared_delta, vk->delta_g2);
-    pairing->prepare(prepared_beta, vk->beta_g2);
-    const void *alpha[1] = {vk->alpha_g1}, *beta[1] = {prepared_beta};
-    pairing->miller(&vk->alphabeta, alpha, beta, 1);
-    pairing->final_exponentiation(&vk->alphabeta, &vk->alphabeta);
 cleanup:
-    pm_memory_free(prepared_beta);
     if (status != PM_OK) {
         pm_verifying_key_destroy(vk);
     }
@@ -83,6 +95,7 @@ cleanup:
 }
 
 void pm_verifying_key_destroy(struct pm_verifying_key *vk) {
+    pm_memory_free(vk->prepared_beta);
     pm_memory_free(vk->prepared_delta);
     pm_memory_free(vk->prepared_gamma);
     pm_memory_free(vk->ic);
@@ -149,7 +162,7 @@ pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_ve
     const struct places places =
         places_of(pairing, kernels->msm, vk->n_public, pm_team_threads(kernels->team));
     uint8_t *prepared_b = scratch, *scalars = prepared_b + places.scalars_at;
-    uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX];
+    uint8_t minus_p[PM_G1_BYTES_MAX], minus_c[PM_G1_BYTES_MAX], minus_alpha[PM_G1_BYTES_MAX];
 
     memset(scalars, 0, PM_FR_BYTES);
     scalars[0] = 1;
@@ -159,16 +172,18 @@ pm_status pm_groth16_verify(const struct pm_kernels *kernels, const struct pm_ve
     PM_TRY(combine_ic(kernels, vk, scalars, prepared_b + places.msm_at, minus_p, error));
     negate_affine(g1, minus_p, minus_p);
     negate_affine(g1, minus_c, proof->c);
+    negate_affine(g1, minus_alpha, vk->alpha_g1);
     pairing->prepare(prepared_b, proof->b);
 
-    /* e(A, B) e(-P, gamma) e(-C, delta) = e(alpha, beta) */
-    const void *points[3] = {proof->a, minus_p, minus_c};
-    const void *lines[3] = {prepared_b, vk->prepared_gamma, vk->prepared_delta};
+    /* e(A, B) e(-P, gamma) e(-C, delta) = e(alpha, beta), or times e(-alpha, beta) = 1 */
+    const bool has_alphabeta = vk->prepared_beta == NULL;
+    const void *points[4] = {proof->a, minus_p, minus_c, minus_alpha};
+    const void *lines[4] = {prepared_b, vk->prepared_gamma, vk->prepared_delta, vk->prepared_beta};
     struct pm_gt f;
-    pairing->miller(&f, points, lines, 3);
+    pairing->miller(&f, points, lines, has_alphabeta ? 3 : 4);
     pairing->final_exponentiation(&f, &f);
-    PM_FAIL_IF(!pairing->gt_eq(&f, &vk->alphabeta), error, PM_PROOF_INVALID,
-               "the pairing equation does not hold");
+    PM_FAIL_IF(!(has_alphabeta ? pairing->gt_eq(&f, &vk->alphabeta) : pairing->gt_is_one(&f)),
+               error, PM_PROOF_INVALID, "the pairing equation does not hold");
     return PM_OK;
 }
 

@@ -28,10 +28,22 @@ static pm_status append_all(struct staged *staged, pm_error *error) {
                                  error);
 }
 
-static pm_status stage(struct staged *staged, pm_error *error) {
-    PM_TRY(pm_staged_open(&staged->to.file, O_WRONLY, error));
-    PM_TRY(append_all(staged, error));
-    return pm_staged_sync(&staged->to.file, error);
+/* Contents first, syncs afterwards: where a file system has a journal, one commit of it then serves
+ * all files. */
+static pm_status stage_all(struct staged *all, size_t n, pm_error *error) {
+    for (size_t i = 0; i < n; ++i) {
+        if (!all[i].to.is_straight) {
+            PM_TRY(pm_staged_open(&all[i].to.file, O_WRONLY, error));
+            PM_TRY(append_all(&all[i], error));
+            pm_staged_start_sync(&all[i].to.file);
+        }
+    }
+    for (size_t i = 0; i < n; ++i) {
+        if (!all[i].to.is_straight) {
+            PM_TRY(pm_staged_sync(&all[i].to.file, error));
+        }
+    }
+    return PM_OK;
 }
 
 /* Outputs that lie side by side share one sync of their directory. */
@@ -101,11 +113,7 @@ static pm_status write_straight(struct staged *all, size_t n, pm_error *error) {
 
 static pm_status write_staged(struct staged *all, size_t n, const sigset_t *old_mask,
                               pm_error *error) {
-    for (size_t i = 0; i < n; ++i) {
-        if (!all[i].to.is_straight) {
-            PM_TRY(stage(&all[i], error));
-        }
-    }
+    PM_TRY(stage_all(all, n, error));
     /* A reader may keep us waiting for ever, so this part can be interrupted. */
     sigset_t all_blocked;
     (void)pthread_sigmask(SIG_SETMASK, old_mask, &all_blocked);

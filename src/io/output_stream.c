@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "io/output_stream.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 pm_status pm_output_stream_open(const char *path, struct pm_output_stream *stream,
                                 pm_error *error) {
@@ -15,6 +17,14 @@ pm_status pm_output_stream_open(const char *path, struct pm_output_stream *strea
         pm_output_stream_close(stream);
     }
     return status;
+}
+
+pm_status pm_output_stream_make_private(struct pm_output_stream *stream, pm_error *error) {
+    if (!stream->to.is_straight && fchmod(stream->to.file.fd, S_IRUSR | S_IWUSR) != 0) {
+        return pm_error_set_errno(error, PM_IO, errno, stream->to.file.path,
+                                  "cannot keep the file from others");
+    }
+    return PM_OK;
 }
 
 pm_status pm_output_stream_append(struct pm_output_stream *stream, const void *bytes,

@@ -19,6 +19,9 @@ struct pm_output_stream {
 /* path is borrowed until the stream is closed. On failure *stream needs no further call. Errors:
  * IO, NO_RANDOM. */
 pm_status pm_output_stream_open(const char *path, struct pm_output_stream *stream, pm_error *error);
+/* Before the first append: the file will be readable and writable by its owner alone, also where it
+ * replaces another. What is written straight keeps its mode. Errors: IO. */
+pm_status pm_output_stream_make_private(struct pm_output_stream *stream, pm_error *error);
 /* Errors: IO. */
 pm_status pm_output_stream_append(struct pm_output_stream *stream, const void *bytes,
                                   size_t n_bytes, pm_error *error);

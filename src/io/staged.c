@@ -92,6 +92,10 @@ static bool is_harmless_sync_failure(int reason) {
     return reason == EINVAL || reason == EROFS || reason == ENOTSUP;
 }
 
+void pm_staged_start_sync(const struct pm_staged *staged) {
+    (void)sync_file_range(staged->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 pm_status pm_staged_sync(struct pm_staged *staged, pm_error *error) {
     if (pm_staged_fsync_retrying(staged->fd) != 0 && !is_harmless_sync_failure(errno)) {
         return fail_errno(staged, errno, "cannot sync", error);

@@ -37,6 +37,9 @@ int pm_staged_fsync_retrying(int fd);
  * NO_RANDOM.
  */
 pm_status pm_staged_open(struct pm_staged *staged, int access_mode, pm_error *error);
+/* Has the system begin to write contents to the disk, and does not wait. pm_staged_sync() tells of
+ * what goes wrong. */
+void pm_staged_start_sync(const struct pm_staged *staged);
 /* Syncs contents to the disk. A file system that has nothing to sync is fine. Errors: IO. */
 pm_status pm_staged_sync(struct pm_staged *staged, pm_error *error);
 /*

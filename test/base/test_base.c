@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,6 +159,51 @@ static void ledger_is_shared_by_threads(void **state) {
     assert_int_equal(pm_ledger_live_bytes(&ledger), 0);
     assert_int_equal(ledger.n_allocations, 8000);
     assert_in_range(pm_ledger_peak_bytes(&ledger), 100, 400);
+}
+
+/* The pages of a mapping that are in memory, of the first n. */
+static size_t n_resident(void *at, size_t n) {
+    unsigned char resident[2048];
+    size_t n_found = 0;
+    assert_true(n <= sizeof resident);
+    assert_int_equal(mincore(at, n * (size_t)sysconf(_SC_PAGESIZE), resident), 0);
+    for (size_t i = 0; i < n; i++) {
+        n_found += resident[i] & 1;
+    }
+    return n_found;
+}
+
+/* Whatever was written is gone, at both ends of each piece too; what nobody has touched stays so.
+ */
+static void a_secret_is_wiped_piece_by_piece(void **state) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 2 * PM_MEMORY_WIPE_BYTES + page + 5;
+    const size_t touched[] = {0,
+                              5 * page + 1,
+                              PM_MEMORY_WIPE_BYTES - 1,
+                              PM_MEMORY_WIPE_BYTES,
+                              2 * PM_MEMORY_WIPE_BYTES - 1,
+                              2 * PM_MEMORY_WIPE_BYTES,
+                              n - 1};
+    (void)state;
+    void *buffer = NULL;
+    assert_int_equal(pm_memory_alloc(NULL, "secret", n, PM_MEMORY_SECRET, &buffer, NULL), PM_OK);
+    /* Page by page, so that one byte does not bring two MiB. */
+    (void)madvise(buffer, n - page, MADV_NOHUGEPAGE);
+    volatile unsigned char *bytes = buffer;
+    for (size_t i = 0; i < sizeof touched / sizeof touched[0]; i++) {
+        bytes[touched[i]] = 0xa5;
+    }
+    const size_t before = n_resident(buffer, n / page + 1);
+    for (size_t begin = 0; begin < n; begin += PM_MEMORY_WIPE_BYTES) {
+        const size_t end = begin + PM_MEMORY_WIPE_BYTES;
+        pm_memory_wipe_piece(buffer, begin, end < n ? end : n);
+    }
+    assert_int_equal(n_resident(buffer, n / page + 1), before);
+    for (size_t i = 0; i < sizeof touched / sizeof touched[0]; i++) {
+        assert_int_equal(bytes[touched[i]], 0);
+    }
+    pm_memory_wiped(buffer);
+    pm_memory_free(buffer);
 }
 
 static void double_free_stops_the_process(void **state) {
@@ -336,6 +382,7 @@ int main(void) {
         cmocka_unit_test(memory_is_zeroed_aligned_and_counted),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(ledger_is_shared_by_threads),
+        cmocka_unit_test(a_secret_is_wiped_piece_by_piece),
         cmocka_unit_test(double_free_stops_the_process),
         cmocka_unit_test(sums_and_products_do_not_wrap),
         cmocka_unit_test(control_cancels_and_reports),

@@ -353,7 +353,7 @@ static void test_proof_in_the_exponent(void **state) {
     set_sum(&sums.b2, sums_of[PM_QAP_B] % PRIME);
     set_sum(&sums.l, l % PRIME);
     set_sum(&sums.h, sum_of_h());
-    pm_groth16_assemble(&engine, &key, &sums, &blinding, &proof);
+    pm_groth16_assemble(&engine, &key, &sums, &blinding, NULL, &proof);
     scalar points[3];
     memcpy(points[0], proof.a, sizeof points[0]);
     memcpy(points[1], proof.b, sizeof points[1]);
