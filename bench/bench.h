@@ -53,7 +53,7 @@ struct bench {
  * missing, since a table with holes would say something wrong. */
 typedef void bench_part(struct bench *bench, const struct pm_curve *curve);
 bench_part bench_field, bench_curve, bench_pairing, bench_ntt, bench_msm, bench_fixed_base,
-    bench_circuit;
+    bench_params, bench_circuit;
 
 /* Sets the row's ns, cpu_ns and n_runs: the least times of one call of work, over at least two runs
  * of `repeat` calls and until enough time has gone by. */

@@ -16,7 +16,8 @@
 static const char usage[] =
     "proofmill-bench [options]\n"
     "  --curve NAME    bn254 or bls12_381; both without it\n"
-    "  --only PART     field, curve, pairing, ntt, msm, fixed-base or circuit\n"
+    "  --only PART     field, curve, pairing, ntt, msm, fixed-base, params or\n"
+    "                  circuit\n"
     "  --log-n N       4 to 28: the size of everything that has one\n"
     "  --threads N     as many as may be used without it\n"
     "  --preset NAME   of the circuit: porep (without it), sha256, rollup or uniform\n"
@@ -31,9 +32,9 @@ static const struct {
     const char *name;
     bench_part *run;
 } parts[] = {
-    {"field", bench_field},     {"curve", bench_curve}, {"pairing", bench_pairing},
-    {"ntt", bench_ntt},         {"msm", bench_msm},     {"fixed-base", bench_fixed_base},
-    {"circuit", bench_circuit},
+    {"field", bench_field},   {"curve", bench_curve},     {"pairing", bench_pairing},
+    {"ntt", bench_ntt},       {"msm", bench_msm},         {"fixed-base", bench_fixed_base},
+    {"params", bench_params}, {"circuit", bench_circuit},
 };
 #define N_PARTS (sizeof parts / sizeof parts[0])
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "par/team.h"
 
 #define BIT(id) (UINT64_C(1) << (id))
 
@@ -58,6 +59,25 @@ static void give_back(struct pm_execution *execution, enum pm_buffer_id id) {
     }
 }
 
+/* From here on what takes longest about giving a secret back is to wipe it: 0.1 ms a MiB. */
+#define WIPED_TOGETHER_BYTES (4 * PM_MEMORY_WIPE_BYTES)
+
+static void wipe_pieces(void *buffer, size_t begin, size_t end) {
+    const uint64_t bytes = pm_memory_bytes(buffer), until = end * PM_MEMORY_WIPE_BYTES;
+    pm_memory_wipe_piece(buffer, begin * PM_MEMORY_WIPE_BYTES, until < bytes ? until : bytes);
+}
+
+static void free_host_buffer(const struct pm_execution *execution,
+                             const struct pm_plan_buffer *buffer, void *held,
+                             const struct pm_ledger_note *note) {
+    if (held != NULL && buffer->secret && buffer->bytes >= WIPED_TOGETHER_BYTES) {
+        const uint64_t n_pieces = (buffer->bytes - 1) / PM_MEMORY_WIPE_BYTES + 1;
+        pm_team_for(execution->data.team, n_pieces, 1, wipe_pieces, held);
+        pm_memory_wiped(held);
+    }
+    pm_memory_free_noted(held, note->step, note->in_device_lock);
+}
+
 static void release(struct pm_execution *execution, uint32_t index) {
     const struct pm_plan_buffer *buffer = &execution->plan.buffers[index];
     const struct pm_ledger_note note = note_of(execution, index, __LINE__);
@@ -75,7 +95,7 @@ static void release(struct pm_execution *execution, uint32_t index) {
     }
     execution->data.buffer[buffer->id] = NULL;
     if (buffer->pool == PM_POOL_HOST) {
-        pm_memory_free_noted(held, note.step, note.in_device_lock);
+        free_host_buffer(execution, buffer, held, &note);
     } else {
         execution->backend->table->release(execution->backend, &execution->ledger, &note, held);
     }
@@ -94,10 +114,18 @@ static pm_status allocate_for_step(struct pm_execution *execution, bool in_devic
     return PM_OK;
 }
 
+/* Whether it goes while the lock is held: memory of the device is there again for the next proof as
+ * soon as that has it, even if this one had it before. */
+static bool goes_inside(const struct pm_execution *execution, const struct pm_plan_buffer *buffer) {
+    const bool of_device = buffer->pool == PM_POOL_PINNED || buffer->pool >= PM_POOL_VRAM_0;
+    return buffer->in_device_lock || (execution->lock_held && of_device);
+}
+
 static void release_after_step(struct pm_execution *execution, bool in_device_lock) {
     for (uint32_t i = 0; i < execution->plan.n_buffers; ++i) {
         const struct pm_plan_buffer *buffer = &execution->plan.buffers[i];
-        if (buffer->last_step == execution->next_step && buffer->in_device_lock == in_device_lock) {
+        if (buffer->last_step == execution->next_step &&
+            goes_inside(execution, buffer) == in_device_lock) {
             release(execution, i);
         }
     }
@@ -105,6 +133,27 @@ static void release_after_step(struct pm_execution *execution, bool in_device_lo
 
 /* ---- The device lock --------------------------------------------------------------------------
  */
+
+static void leave_beside(struct pm_execution *execution) {
+    if (execution->beside_held) {
+        execution->beside_held = false;
+        execution->backend->table->unlock_beside(execution->backend);
+    }
+}
+
+static pm_status go_beside(struct pm_execution *execution, pm_error *error) {
+    const struct pm_backend_table *table = execution->backend->table;
+    struct pm_step_record *record = &execution->records[execution->next_step];
+    if (!execution->plan.steps[execution->next_step].is_beside || execution->beside_held ||
+        table->lock_beside == NULL) {
+        return PM_OK;
+    }
+    const uint64_t begin_ns = pm_clock_now_ns();
+    PM_TRY(table->lock_beside(execution->backend, execution->data.control, error));
+    record->lock_wait_ns = pm_clock_now_ns() - begin_ns;
+    execution->beside_held = true;
+    return PM_OK;
+}
 
 static pm_status take_lock(struct pm_execution *execution, pm_error *error) {
     const struct pm_backend_table *table = execution->backend->table;
@@ -117,6 +166,7 @@ static pm_status take_lock(struct pm_execution *execution, pm_error *error) {
     PM_TRY(table->lock(execution->backend, execution->data.control, error));
     record->lock_wait_ns = pm_clock_now_ns() - begin_ns;
     execution->lock_held = true;
+    leave_beside(execution);
     return PM_OK;
 }
 
@@ -205,6 +255,7 @@ static pm_status begin_step(struct pm_execution *execution, pm_error *error) {
     PM_TRY(pm_control_check(control, error));
     pm_control_progress(control, pm_step_name(plan->steps[index].id), index, plan->n_steps);
     execution->records[index].begin_ns = pm_clock_now_ns();
+    PM_TRY(go_beside(execution, error));
     PM_TRY(allocate_for_step(execution, false, error));
     PM_TRY(take_lock(execution, error));
     return allocate_for_step(execution, true, error);
@@ -289,12 +340,13 @@ pm_status pm_execution_run_step(struct pm_execution *execution, pm_execution_fun
 void pm_execution_end(struct pm_execution *execution) {
     for (int inside = 1; inside >= 0; --inside) {
         for (uint32_t i = 0; i < execution->plan.n_buffers; ++i) {
-            if (execution->plan.buffers[i].in_device_lock == (inside == 1)) {
+            if (goes_inside(execution, &execution->plan.buffers[i]) == (inside == 1)) {
                 release(execution, i);
             }
         }
         drop_lock(execution);
     }
+    leave_beside(execution);
     /* Those that never got into the ledger, since their proof did not begin. */
     for (int id = PM_BUFFER_CALLER_INPUTS; id <= PM_BUFFER_CALLER_C; ++id) {
         give_back(execution, (enum pm_buffer_id)id);

@@ -13,7 +13,9 @@
  * what the plan says; a difference is a divergence: it fails the proof where `strict` says so and
  * is counted otherwise.
  *
- * The device lock is held through consecutive steps that want it, and by nobody who returns from
+ * A step that runs beside the proof that holds the device takes the place of the next one, which is
+ * given up when the lock has been taken: so there is never more than one proof between the two. The
+ * device lock is held through consecutive steps that want it, and by nobody who returns from
  * here. Buffers outside it are allocated before it is taken and released after it is given back,
  * unless their turn comes between two such steps.
  */
@@ -54,7 +56,7 @@ struct pm_execution {
     struct pm_step_record records[PM_PLAN_STEPS_MAX];
     uint32_t next_step;
     uint32_t n_divergences;
-    bool lock_held;
+    bool lock_held, beside_held;
     uint64_t held_mask;     /* buffers that stand in the ledger now */
     uint64_t returned_mask; /* lent arrays that have been given back */
     pm_status failed;       /* of the step that failed; nothing more runs */

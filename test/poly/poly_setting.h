@@ -106,6 +106,22 @@ static inline void evaluate(const struct pm_field *fr, uint64_t *r, const uint64
     memcpy(r, sum, sizeof sum);
 }
 
+/* values[i] = p(shift w^i) for the polynomial p of n coefficients: for each i where there are few,
+ * for some of them else. */
+static inline void assert_values_on(const struct pm_field *fr, const uint64_t *values,
+                                    const uint64_t *coefficients, uint64_t n, const uint64_t *shift,
+                                    const uint64_t *w) {
+    const uint64_t n_samples = n <= 64 ? n : 8;
+    for (uint64_t sample = 0; sample < n_samples; sample++) {
+        const uint64_t i = n <= 64 ? sample : seeded_random_below(&entropy, n);
+        uint64_t x[WORDS], expected[WORDS];
+        fr->pow(x, w, &i, 1);
+        fr->mul(x, x, shift);
+        evaluate(fr, expected, coefficients, n, x);
+        assert_memory_equal(values + i * WORDS, expected, sizeof expected);
+    }
+}
+
 static inline struct pm_domain new_domain(const struct pm_poly *poly, uint32_t log_n,
                                           enum pm_root root, struct pm_team *team) {
     struct pm_domain domain;

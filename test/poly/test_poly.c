@@ -197,17 +197,10 @@ static void check_odd_coset_of(const struct instance *instance, enum pm_root roo
     uint64_t *in = random_vector(fr, n), *vector = copy_vector(in, n);
     assert_int_equal(instance->poly->forward(&domain, vector, team, NULL, NULL), PM_OK);
     assert_int_equal(instance->poly->to_odd_coset(&domain, vector, team, NULL, NULL), PM_OK);
-    uint64_t w[WORDS];
-    root_of_order(instance, root, log_n + 1, w);
-    const uint64_t n_samples = n <= 64 ? n : 8;
-    for (uint64_t sample = 0; sample < n_samples; sample++) {
-        const uint64_t i = n <= 64 ? sample : seeded_random_below(&entropy, n);
-        const uint64_t exponent = 2 * i + 1;
-        uint64_t x[WORDS], expected[WORDS];
-        fr->pow(x, w, &exponent, 1);
-        evaluate(fr, expected, in, n, x);
-        assert_vectors_equal(vector + i * WORDS, expected, 1);
-    }
+    uint64_t v[WORDS], w[WORDS];
+    root_of_order(instance, root, log_n + 1, v);
+    fr->sqr(w, v);
+    assert_values_on(fr, vector, in, n, v, w);
     pm_memory_free(in);
     pm_memory_free(vector);
     pm_domain_destroy(&domain);
