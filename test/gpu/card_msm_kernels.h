@@ -19,9 +19,11 @@ enum card_msm_pattern {
     CARD_MSM_ONE,
     CARD_MSM_MINUS_ONE,
     CARD_MSM_EQUAL,
-    CARD_MSM_BITS,   /* nine in ten are 0 or 1 */
-    CARD_MSM_LONELY, /* one is not zero */
-    CARD_MSM_EDGES,  /* powers of two, and those less one */
+    CARD_MSM_BITS,    /* nine in ten are 0 or 1 */
+    CARD_MSM_LONELY,  /* one is not zero */
+    CARD_MSM_EDGES,   /* powers of two, and those less one */
+    CARD_MSM_WITNESS, /* 49 in a hundred are 1, as many 0 */
+    CARD_MSM_UNITS,   /* 0, 1 and r - 1 alike */
     CARD_MSM_PATTERNS
 };
 
@@ -88,6 +90,17 @@ CARD_MSM_BOTH void card_msm_scalar(uint64_t s[4], bool *minus, int pattern, uint
         *minus = (pick & 2) != 0;
         break;
     }
+    case CARD_MSM_WITNESS:
+        if (pick % 50 == 0) {
+            card_msm_any(s, at, n_bits);
+        } else {
+            s[0] = pick >> 33 & 1;
+        }
+        break;
+    case CARD_MSM_UNITS:
+        s[0] = pick % 3 != 0;
+        *minus = pick % 3 == 2;
+        break;
     default:
         break;
     }

@@ -25,6 +25,10 @@ struct gpu_msm_probe {
     /* outputs: n_windows * PM_GPU_MSM_OUTPUTS_MAX Jacobian points. */
     void (*run)(const struct gpu_msm_cut *cut, const void *points, const void *scalars, uint32_t n,
                 void *outputs);
+    /* The sum of n points of a list of numbers with signs, n_threads threads and then each other.
+     */
+    void (*units)(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
+                  void *sum);
     void (*entries)(const struct pm_gpu_msm_windows *windows, const void *scalar, uint32_t *keys,
                     uint32_t *values);
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "gpu/kernel/gpu_msm_kernels.h"
 #include "gpu_msm_probe.h"
 
 #include <proofmill/proofmill.h>
@@ -57,17 +58,43 @@ static void entries(const struct pm_gpu_msm_windows *windows, const void *scalar
     msm_entries(windows, 0, windows->n_windows, &s, &halves, 0, 1, keys, values);
 }
 
-#define PM_GPU_MSM_ONE_ADD 1
+/* As the kernel of gpu_msm_digits_instance.cu. */
+static int host_entries(const struct pm_gpu_msm_windows *windows, uint32_t first,
+                        uint32_t n_windows, const void *scalars, const uint32_t *indices,
+                        const uint32_t *point_indices, uint32_t n, uint32_t *keys, uint32_t *values,
+                        pm_gpu_raw_stream stream) {
+    fr halves;
+    (void)stream;
+    msm_halves(&halves, windows);
+    for (uint32_t i = 0; i < n; i++) {
+        const fr *scalar = (const fr *)scalars + (indices == NULL ? i : indices[i]);
+        msm_entries(windows, first, n_windows, scalar, &halves,
+                    indices == NULL ? i : point_indices[i], n, keys + i, values + i);
+    }
+    return 0;
+}
+
+extern const struct pm_gpu_msm_digit_kernels PM_INSTANCE_NAME(gpu_host_digits);
+const struct pm_gpu_msm_digit_kernels PM_INSTANCE_NAME(gpu_host_digits) = {PM_PARAM(FR_BITS),
+                                                                           host_entries};
+
 #define G g1
 #define K fp
+#include "gpu/kernel/gpu_msm.inc"
 #include "gpu_msm_probe_group.inc"
+
+#include "gpu_msm_host_kernels.inc"
 #undef G
 #undef K
 
-#undef PM_GPU_MSM_ONE_ADD
-#define PM_GPU_MSM_ONE_ADD 0
+#include "gpu/kernel/gpu_msm_pair.inc"
+
+#include "gpu_msm_probe_pair.inc"
+
 #define G g2
 #define K fp2
 #include "gpu_msm_probe_group.inc"
+
+#include "gpu_msm_host_kernels.inc"
 #undef G
 #undef K

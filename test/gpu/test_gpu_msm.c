@@ -233,6 +233,43 @@ static void check_group(pm_curve_id id, enum pm_msm_group which) {
     fixture_free(&f);
 }
 
+/* Points with 1 and r - 1 are only added. */
+static void check_units(pm_curve_id id, enum pm_msm_group which) {
+    struct fixture f = fixture_of(id, which);
+    uint32_t list[N_MAX];
+    make_points(&f);
+    for (uint32_t n_threads = 1; n_threads <= 37; n_threads += 9) {
+        const uint32_t n = (uint32_t)seeded_random_below(&entropy, 200);
+        struct pm_group_point got, wanted;
+        uint8_t got_affine[PM_G2_BYTES_MAX], wanted_affine[PM_G2_BYTES_MAX];
+        f.group->set_infinity(&wanted);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t point = (uint32_t)seeded_random_below(&entropy, N_MAX);
+            const bool minus = seeded_random_below(&entropy, 2) != 0;
+            struct pm_group_point p;
+            f.group->from_affine(&p, f.points + (size_t)point * f.group->affine_bytes);
+            if (minus) {
+                f.group->neg(&p, &p);
+            }
+            f.group->add(&wanted, &wanted, &p);
+            list[i] = point | (minus ? PM_GPU_MSM_SIGN : 0);
+        }
+        f.probe->units(list, n, n_threads, f.points, &got);
+        f.group->to_affine(got_affine, &got);
+        f.group->to_affine(wanted_affine, &wanted);
+        assert_memory_equal(got_affine, wanted_affine, f.group->affine_bytes);
+    }
+    fixture_free(&f);
+}
+
+static void test_units(void **state) {
+    (void)state;
+    check_units(PM_CURVE_BN254, PM_MSM_G1);
+    check_units(PM_CURVE_BN254, PM_MSM_G2);
+    check_units(PM_CURVE_BLS12_381, PM_MSM_G1);
+    check_units(PM_CURVE_BLS12_381, PM_MSM_G2);
+}
+
 static void test_bn254(void **state) {
     (void)state;
     check_group(PM_CURVE_BN254, PM_MSM_G1);
@@ -296,7 +333,8 @@ static void test_digits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_digits), cmocka_unit_test(test_bn254),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_digits), cmocka_unit_test(test_units),
+                                       cmocka_unit_test(test_bn254),
                                        cmocka_unit_test(test_bls12_381)};
     entropy = seeded_random_from_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,6 @@ extern "C" {
 #else
 #define SEGMENT_BLOCKS 4
 #endif
-#define PM_GPU_MSM_ONE_ADD 1
 #define SUM_THREADS 64
 #define OUTPUT_THREADS 128
 #include "gpu/kernel/gpu_msm_group.inc"

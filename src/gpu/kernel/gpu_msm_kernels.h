@@ -36,10 +36,11 @@ int pm_gpu_msm_find_extent(struct pm_gpu_msm_extent *extent, const uint32_t *key
 struct pm_gpu_msm_digit_kernels {
     uint32_t scalar_bits; /* of min(s, r - s), and one for the sign */
     /* Entries of n canonical scalars in the windows [first, first + n_windows), window by window.
-     * indices NULL: entry i has scalar i and point i; else scalar and point indices[i]. */
+     * indices NULL: entry i has scalar i and point i; else scalar indices[i] and point
+     * point_indices[i]. */
     int (*entries)(const struct pm_gpu_msm_windows *windows, uint32_t first, uint32_t n_windows,
-                   const void *scalars, const uint32_t *indices, uint32_t n, uint32_t *keys,
-                   uint32_t *values, pm_gpu_raw_stream stream);
+                   const void *scalars, const uint32_t *indices, const uint32_t *point_indices,
+                   uint32_t n, uint32_t *keys, uint32_t *values, pm_gpu_raw_stream stream);
 };
 
 /* Two for each segment: keys, and points. */
@@ -48,15 +49,18 @@ struct pm_gpu_msm_edges {
     void *points;
 };
 
+/* Numbers of segments are multiples of it, so that blocks are full. */
+#define PM_GPU_MSM_SEGMENTS_STEP 64
+
 struct pm_gpu_msm_group_kernels {
     uint32_t affine_bytes, bucket_bytes, jacobian_bytes;
-    /* Threads of segment kernels that one multiprocessor holds. */
+    /* Segments that one multiprocessor works on at once. */
     uint32_t threads_per_multiprocessor;
     int (*accumulate)(const uint32_t *keys, const uint32_t *values,
                       const struct pm_gpu_msm_extent *extent, uint32_t n_segments,
                       uint32_t n_buckets, const void *points, void *buckets,
                       const struct pm_gpu_msm_edges *edges, pm_gpu_raw_stream stream);
-    /* n edges to 2 ceil(n / segment). */
+    /* n edges to two for each thread (pm_gpu_msm_merge_threads). */
     int (*merge)(const struct pm_gpu_msm_edges *from, uint32_t n, uint32_t segment, void *buckets,
                  const struct pm_gpu_msm_edges *to, pm_gpu_raw_stream stream);
     /* n_slices of 2^slice_log buckets each. */
@@ -67,6 +71,14 @@ struct pm_gpu_msm_group_kernels {
     int (*outputs)(const struct pm_gpu_msm_windows *windows, uint32_t first, uint32_t n_windows,
                    uint32_t slice_log, const void *plain, const void *weighted, void *outputs,
                    pm_gpu_raw_stream stream);
+    /* sums[t] of each of n_threads: every n_threads-th point of a list of n, which are numbers with
+     * a sign (gpu_classes.h), from the t-th on. */
+    int (*units)(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
+                 void *sums, pm_gpu_raw_stream stream);
+    /* n sums, n > 0, to one, Jacobian. folded has room for PM_GPU_MSM_FOLD_BLOCKS sums. */
+    int (*fold)(const void *sums, uint32_t n, void *folded, void *result, pm_gpu_raw_stream stream);
 };
+
+#define PM_GPU_MSM_FOLD_BLOCKS 128
 
 #endif

@@ -4922,4 +4922,2911 @@ PM_GPU_INLINE void pm_gpu_msm_sum_12(uint32_t r[12], const uint32_t a[12], const
 #endif
 }
 
+/* r = a b. */
+PM_GPU_INLINE void pm_gpu_msm_wide_mul_8(uint32_t r[16], const uint32_t a[8], const uint32_t b[8]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, e0, e1, e2, e3;\n\t"
+        ".reg .u32 e4, e5, e6, e7, o8, e8, e9, o9, e10, o10, e11, o11;\n\t"
+        ".reg .u32 e12, o12, e13, o13, e14, o14, e15, t0, t1, t2, t3, t4;\n\t"
+        ".reg .u32 t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15;\n\t"
+        "mul.lo.u32 o0, %17, %24;\n\t"
+        "mul.hi.u32 o1, %17, %24;\n\t"
+        "mul.lo.u32 o2, %19, %24;\n\t"
+        "mul.hi.u32 o3, %19, %24;\n\t"
+        "mul.lo.u32 o4, %21, %24;\n\t"
+        "mul.hi.u32 o5, %21, %24;\n\t"
+        "mul.lo.u32 o6, %23, %24;\n\t"
+        "mul.hi.u32 o7, %23, %24;\n\t"
+        "mul.lo.u32 e0, %16, %24;\n\t"
+        "mul.hi.u32 e1, %16, %24;\n\t"
+        "mul.lo.u32 e2, %18, %24;\n\t"
+        "mul.hi.u32 e3, %18, %24;\n\t"
+        "mul.lo.u32 e4, %20, %24;\n\t"
+        "mul.hi.u32 e5, %20, %24;\n\t"
+        "mul.lo.u32 e6, %22, %24;\n\t"
+        "mul.hi.u32 e7, %22, %24;\n\t"
+        "mad.lo.cc.u32 o0, %16, %25, o0;\n\t"
+        "madc.hi.cc.u32 o1, %16, %25, o1;\n\t"
+        "madc.lo.cc.u32 o2, %18, %25, o2;\n\t"
+        "madc.hi.cc.u32 o3, %18, %25, o3;\n\t"
+        "madc.lo.cc.u32 o4, %20, %25, o4;\n\t"
+        "madc.hi.cc.u32 o5, %20, %25, o5;\n\t"
+        "madc.lo.cc.u32 o6, %22, %25, o6;\n\t"
+        "madc.hi.cc.u32 o7, %22, %25, o7;\n\t"
+        "addc.u32 o8, 0, 0;\n\t"
+        "mad.lo.cc.u32 e2, %17, %25, e2;\n\t"
+        "madc.hi.cc.u32 e3, %17, %25, e3;\n\t"
+        "madc.lo.cc.u32 e4, %19, %25, e4;\n\t"
+        "madc.hi.cc.u32 e5, %19, %25, e5;\n\t"
+        "madc.lo.cc.u32 e6, %21, %25, e6;\n\t"
+        "madc.hi.cc.u32 e7, %21, %25, e7;\n\t"
+        "madc.lo.cc.u32 e8, %23, %25, 0;\n\t"
+        "madc.hi.u32 e9, %23, %25, 0;\n\t"
+        "mad.lo.cc.u32 o2, %17, %26, o2;\n\t"
+        "madc.hi.cc.u32 o3, %17, %26, o3;\n\t"
+        "madc.lo.cc.u32 o4, %19, %26, o4;\n\t"
+        "madc.hi.cc.u32 o5, %19, %26, o5;\n\t"
+        "madc.lo.cc.u32 o6, %21, %26, o6;\n\t"
+        "madc.hi.cc.u32 o7, %21, %26, o7;\n\t"
+        "madc.lo.cc.u32 o8, %23, %26, o8;\n\t"
+        "madc.hi.u32 o9, %23, %26, 0;\n\t"
+        "mad.lo.cc.u32 e2, %16, %26, e2;\n\t"
+        "madc.hi.cc.u32 e3, %16, %26, e3;\n\t"
+        "madc.lo.cc.u32 e4, %18, %26, e4;\n\t"
+        "madc.hi.cc.u32 e5, %18, %26, e5;\n\t"
+        "madc.lo.cc.u32 e6, %20, %26, e6;\n\t"
+        "madc.hi.cc.u32 e7, %20, %26, e7;\n\t"
+        "madc.lo.cc.u32 e8, %22, %26, e8;\n\t"
+        "madc.hi.cc.u32 e9, %22, %26, e9;\n\t"
+        "addc.u32 e10, 0, 0;\n\t"
+        "mad.lo.cc.u32 o2, %16, %27, o2;\n\t"
+        "madc.hi.cc.u32 o3, %16, %27, o3;\n\t"
+        "madc.lo.cc.u32 o4, %18, %27, o4;\n\t"
+        "madc.hi.cc.u32 o5, %18, %27, o5;\n\t"
+        "madc.lo.cc.u32 o6, %20, %27, o6;\n\t"
+        "madc.hi.cc.u32 o7, %20, %27, o7;\n\t"
+        "madc.lo.cc.u32 o8, %22, %27, o8;\n\t"
+        "madc.hi.cc.u32 o9, %22, %27, o9;\n\t"
+        "addc.u32 o10, 0, 0;\n\t"
+        "mad.lo.cc.u32 e4, %17, %27, e4;\n\t"
+        "madc.hi.cc.u32 e5, %17, %27, e5;\n\t"
+        "madc.lo.cc.u32 e6, %19, %27, e6;\n\t"
+        "madc.hi.cc.u32 e7, %19, %27, e7;\n\t"
+        "madc.lo.cc.u32 e8, %21, %27, e8;\n\t"
+        "madc.hi.cc.u32 e9, %21, %27, e9;\n\t"
+        "madc.lo.cc.u32 e10, %23, %27, e10;\n\t"
+        "madc.hi.u32 e11, %23, %27, 0;\n\t"
+        "mad.lo.cc.u32 o4, %17, %28, o4;\n\t"
+        "madc.hi.cc.u32 o5, %17, %28, o5;\n\t"
+        "madc.lo.cc.u32 o6, %19, %28, o6;\n\t"
+        "madc.hi.cc.u32 o7, %19, %28, o7;\n\t"
+        "madc.lo.cc.u32 o8, %21, %28, o8;\n\t"
+        "madc.hi.cc.u32 o9, %21, %28, o9;\n\t"
+        "madc.lo.cc.u32 o10, %23, %28, o10;\n\t"
+        "madc.hi.u32 o11, %23, %28, 0;\n\t"
+        "mad.lo.cc.u32 e4, %16, %28, e4;\n\t"
+        "madc.hi.cc.u32 e5, %16, %28, e5;\n\t"
+        "madc.lo.cc.u32 e6, %18, %28, e6;\n\t"
+        "madc.hi.cc.u32 e7, %18, %28, e7;\n\t"
+        "madc.lo.cc.u32 e8, %20, %28, e8;\n\t"
+        "madc.hi.cc.u32 e9, %20, %28, e9;\n\t"
+        "madc.lo.cc.u32 e10, %22, %28, e10;\n\t"
+        "madc.hi.cc.u32 e11, %22, %28, e11;\n\t"
+        "addc.u32 e12, 0, 0;\n\t"
+        "mad.lo.cc.u32 o4, %16, %29, o4;\n\t"
+        "madc.hi.cc.u32 o5, %16, %29, o5;\n\t"
+        "madc.lo.cc.u32 o6, %18, %29, o6;\n\t"
+        "madc.hi.cc.u32 o7, %18, %29, o7;\n\t"
+        "madc.lo.cc.u32 o8, %20, %29, o8;\n\t"
+        "madc.hi.cc.u32 o9, %20, %29, o9;\n\t"
+        "madc.lo.cc.u32 o10, %22, %29, o10;\n\t"
+        "madc.hi.cc.u32 o11, %22, %29, o11;\n\t"
+        "addc.u32 o12, 0, 0;\n\t"
+        "mad.lo.cc.u32 e6, %17, %29, e6;\n\t"
+        "madc.hi.cc.u32 e7, %17, %29, e7;\n\t"
+        "madc.lo.cc.u32 e8, %19, %29, e8;\n\t"
+        "madc.hi.cc.u32 e9, %19, %29, e9;\n\t"
+        "madc.lo.cc.u32 e10, %21, %29, e10;\n\t"
+        "madc.hi.cc.u32 e11, %21, %29, e11;\n\t"
+        "madc.lo.cc.u32 e12, %23, %29, e12;\n\t"
+        "madc.hi.u32 e13, %23, %29, 0;\n\t"
+        "mad.lo.cc.u32 o6, %17, %30, o6;\n\t"
+        "madc.hi.cc.u32 o7, %17, %30, o7;\n\t"
+        "madc.lo.cc.u32 o8, %19, %30, o8;\n\t"
+        "madc.hi.cc.u32 o9, %19, %30, o9;\n\t"
+        "madc.lo.cc.u32 o10, %21, %30, o10;\n\t"
+        "madc.hi.cc.u32 o11, %21, %30, o11;\n\t"
+        "madc.lo.cc.u32 o12, %23, %30, o12;\n\t"
+        "madc.hi.u32 o13, %23, %30, 0;\n\t"
+        "mad.lo.cc.u32 e6, %16, %30, e6;\n\t"
+        "madc.hi.cc.u32 e7, %16, %30, e7;\n\t"
+        "madc.lo.cc.u32 e8, %18, %30, e8;\n\t"
+        "madc.hi.cc.u32 e9, %18, %30, e9;\n\t"
+        "madc.lo.cc.u32 e10, %20, %30, e10;\n\t"
+        "madc.hi.cc.u32 e11, %20, %30, e11;\n\t"
+        "madc.lo.cc.u32 e12, %22, %30, e12;\n\t"
+        "madc.hi.cc.u32 e13, %22, %30, e13;\n\t"
+        "addc.u32 e14, 0, 0;\n\t"
+        "mad.lo.cc.u32 o6, %16, %31, o6;\n\t"
+        "madc.hi.cc.u32 o7, %16, %31, o7;\n\t"
+        "madc.lo.cc.u32 o8, %18, %31, o8;\n\t"
+        "madc.hi.cc.u32 o9, %18, %31, o9;\n\t"
+        "madc.lo.cc.u32 o10, %20, %31, o10;\n\t"
+        "madc.hi.cc.u32 o11, %20, %31, o11;\n\t"
+        "madc.lo.cc.u32 o12, %22, %31, o12;\n\t"
+        "madc.hi.cc.u32 o13, %22, %31, o13;\n\t"
+        "addc.u32 o14, 0, 0;\n\t"
+        "mad.lo.cc.u32 e8, %17, %31, e8;\n\t"
+        "madc.hi.cc.u32 e9, %17, %31, e9;\n\t"
+        "madc.lo.cc.u32 e10, %19, %31, e10;\n\t"
+        "madc.hi.cc.u32 e11, %19, %31, e11;\n\t"
+        "madc.lo.cc.u32 e12, %21, %31, e12;\n\t"
+        "madc.hi.cc.u32 e13, %21, %31, e13;\n\t"
+        "madc.lo.cc.u32 e14, %23, %31, e14;\n\t"
+        "madc.hi.u32 e15, %23, %31, 0;\n\t"
+        "add.cc.u32 t0, e0, 0;\n\t"
+        "addc.cc.u32 t1, e1, o0;\n\t"
+        "addc.cc.u32 t2, e2, o1;\n\t"
+        "addc.cc.u32 t3, e3, o2;\n\t"
+        "addc.cc.u32 t4, e4, o3;\n\t"
+        "addc.cc.u32 t5, e5, o4;\n\t"
+        "addc.cc.u32 t6, e6, o5;\n\t"
+        "addc.cc.u32 t7, e7, o6;\n\t"
+        "addc.cc.u32 t8, e8, o7;\n\t"
+        "addc.cc.u32 t9, e9, o8;\n\t"
+        "addc.cc.u32 t10, e10, o9;\n\t"
+        "addc.cc.u32 t11, e11, o10;\n\t"
+        "addc.cc.u32 t12, e12, o11;\n\t"
+        "addc.cc.u32 t13, e13, o12;\n\t"
+        "addc.cc.u32 t14, e14, o13;\n\t"
+        "addc.u32 t15, e15, o14;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]));
+#else
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t o8 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t o9 = 0;
+    uint32_t e10 = 0;
+    uint32_t o10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o11 = 0;
+    uint32_t e12 = 0;
+    uint32_t o12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t o14 = 0;
+    uint32_t e15 = 0;
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t cc = 0;
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    e0 = pm_gpu_mul_lo(a[0], b[0], &cc);
+    e1 = pm_gpu_mul_hi(a[0], b[0], &cc);
+    e2 = pm_gpu_mul_lo(a[2], b[0], &cc);
+    e3 = pm_gpu_mul_hi(a[2], b[0], &cc);
+    e4 = pm_gpu_mul_lo(a[4], b[0], &cc);
+    e5 = pm_gpu_mul_hi(a[4], b[0], &cc);
+    e6 = pm_gpu_mul_lo(a[6], b[0], &cc);
+    e7 = pm_gpu_mul_hi(a[6], b[0], &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    o8 = pm_gpu_addc(0, 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[1], b[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[7], b[1], 0, &cc);
+    e9 = pm_gpu_madc_hi(a[7], b[1], 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[1], b[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[7], b[2], o8, &cc);
+    o9 = pm_gpu_madc_hi(a[7], b[2], 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[0], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[0], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[2], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[2], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[4], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[4], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[6], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[6], b[2], e9, &cc);
+    e10 = pm_gpu_addc(0, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[0], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[0], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[2], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[2], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[4], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[4], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[6], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[6], b[3], o9, &cc);
+    o10 = pm_gpu_addc(0, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[1], b[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[1], b[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[3], b[3], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[3], b[3], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[5], b[3], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[5], b[3], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[7], b[3], e10, &cc);
+    e11 = pm_gpu_madc_hi(a[7], b[3], 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[1], b[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[1], b[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[3], b[4], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[3], b[4], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[5], b[4], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[5], b[4], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[7], b[4], o10, &cc);
+    o11 = pm_gpu_madc_hi(a[7], b[4], 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[0], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[0], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[2], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[2], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[4], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[4], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[6], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[6], b[4], e11, &cc);
+    e12 = pm_gpu_addc(0, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[0], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[0], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[2], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[2], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[4], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[4], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[6], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[6], b[5], o11, &cc);
+    o12 = pm_gpu_addc(0, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[1], b[5], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[1], b[5], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[3], b[5], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[3], b[5], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[5], b[5], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[5], b[5], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[7], b[5], e12, &cc);
+    e13 = pm_gpu_madc_hi(a[7], b[5], 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[1], b[6], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[1], b[6], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[3], b[6], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[3], b[6], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[5], b[6], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[5], b[6], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[7], b[6], o12, &cc);
+    o13 = pm_gpu_madc_hi(a[7], b[6], 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[0], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[0], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[2], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[2], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[4], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[4], b[6], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[6], b[6], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[6], b[6], e13, &cc);
+    e14 = pm_gpu_addc(0, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[0], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[0], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[2], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[2], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[4], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[4], b[7], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[6], b[7], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[6], b[7], o13, &cc);
+    o14 = pm_gpu_addc(0, 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[1], b[7], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[1], b[7], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[3], b[7], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[3], b[7], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[5], b[7], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[5], b[7], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[7], b[7], e14, &cc);
+    e15 = pm_gpu_madc_hi(a[7], b[7], 0, &cc);
+    t0 = pm_gpu_add_cc(e0, 0, &cc);
+    t1 = pm_gpu_addc_cc(e1, o0, &cc);
+    t2 = pm_gpu_addc_cc(e2, o1, &cc);
+    t3 = pm_gpu_addc_cc(e3, o2, &cc);
+    t4 = pm_gpu_addc_cc(e4, o3, &cc);
+    t5 = pm_gpu_addc_cc(e5, o4, &cc);
+    t6 = pm_gpu_addc_cc(e6, o5, &cc);
+    t7 = pm_gpu_addc_cc(e7, o6, &cc);
+    t8 = pm_gpu_addc_cc(e8, o7, &cc);
+    t9 = pm_gpu_addc_cc(e9, o8, &cc);
+    t10 = pm_gpu_addc_cc(e10, o9, &cc);
+    t11 = pm_gpu_addc_cc(e11, o10, &cc);
+    t12 = pm_gpu_addc_cc(e12, o11, &cc);
+    t13 = pm_gpu_addc_cc(e13, o12, &cc);
+    t14 = pm_gpu_addc_cc(e14, o13, &cc);
+    t15 = pm_gpu_addc(e15, o14, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = t / R mod m, at most m. */
+PM_GPU_INLINE void pm_gpu_msm_wide_reduce_8(uint32_t r[8], const uint32_t t[8],
+    const uint32_t m[8], uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, q, o0, o1, o2;\n\t"
+        ".reg .u32 o3, o4, o5, o6, o7, e8, e9, o8, o9, e10, e11, o10;\n\t"
+        ".reg .u32 o11, e12, e13, o12, o13, e14, e15, s0, s1, s2, s3, s4;\n\t"
+        ".reg .u32 s5, s6, s7;\n\t"
+        "mov.u32 e0, %8;\n\t"
+        "mov.u32 e1, %9;\n\t"
+        "mov.u32 e2, %10;\n\t"
+        "mov.u32 e3, %11;\n\t"
+        "mov.u32 e4, %12;\n\t"
+        "mov.u32 e5, %13;\n\t"
+        "mov.u32 e6, %14;\n\t"
+        "mov.u32 e7, %15;\n\t"
+        "mul.lo.u32 q, e0, %24;\n\t"
+        "mul.lo.u32 o0, %17, q;\n\t"
+        "mul.hi.u32 o1, %17, q;\n\t"
+        "mul.lo.u32 o2, %19, q;\n\t"
+        "mul.hi.u32 o3, %19, q;\n\t"
+        "mul.lo.u32 o4, %21, q;\n\t"
+        "mul.hi.u32 o5, %21, q;\n\t"
+        "mul.lo.u32 o6, %23, q;\n\t"
+        "mul.hi.u32 o7, %23, q;\n\t"
+        "mad.lo.cc.u32 e0, %16, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %16, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %18, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %18, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %20, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %20, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %22, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %22, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "mul.lo.u32 q, o0, %24;\n\t"
+        "madc.lo.cc.u32 e2, %17, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %17, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %19, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %19, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %21, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %21, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %23, q, 0;\n\t"
+        "madc.hi.u32 e9, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 o0, %16, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %16, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %18, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %18, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %20, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %20, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %22, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %22, q, o7;\n\t"
+        "addc.u32 e9, e9, 0;\n\t"
+        "add.cc.u32 e2, e2, o1;\n\t"
+        "mul.lo.u32 q, e2, %24;\n\t"
+        "madc.lo.cc.u32 o2, %17, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %17, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %19, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %19, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %21, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %21, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %23, q, 0;\n\t"
+        "madc.hi.u32 o9, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 e2, %16, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %16, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %18, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %18, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %20, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %20, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %22, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %22, q, e9;\n\t"
+        "addc.u32 o9, o9, 0;\n\t"
+        "add.cc.u32 o2, o2, e3;\n\t"
+        "mul.lo.u32 q, o2, %24;\n\t"
+        "madc.lo.cc.u32 e4, %17, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %17, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %19, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %19, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %21, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %21, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %23, q, 0;\n\t"
+        "madc.hi.u32 e11, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 o2, %16, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %16, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %18, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %18, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %20, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %20, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %22, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %22, q, o9;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e4, e4, o3;\n\t"
+        "mul.lo.u32 q, e4, %24;\n\t"
+        "madc.lo.cc.u32 o4, %17, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %17, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %19, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %19, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %21, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %21, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %23, q, 0;\n\t"
+        "madc.hi.u32 o11, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 e4, %16, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %16, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %18, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %18, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %20, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %20, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %22, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %22, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o4, o4, e5;\n\t"
+        "mul.lo.u32 q, o4, %24;\n\t"
+        "madc.lo.cc.u32 e6, %17, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %17, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %19, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %19, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %21, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %21, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %23, q, 0;\n\t"
+        "madc.hi.u32 e13, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 o4, %16, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %16, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %18, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %18, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %20, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %20, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %22, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %22, q, o11;\n\t"
+        "addc.u32 e13, e13, 0;\n\t"
+        "add.cc.u32 e6, e6, o5;\n\t"
+        "mul.lo.u32 q, e6, %24;\n\t"
+        "madc.lo.cc.u32 o6, %17, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %17, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %19, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %19, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %21, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %21, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %23, q, 0;\n\t"
+        "madc.hi.u32 o13, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 e6, %16, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %16, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %18, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %18, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %20, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %20, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %22, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %22, q, e13;\n\t"
+        "addc.u32 o13, o13, 0;\n\t"
+        "add.cc.u32 o6, o6, e7;\n\t"
+        "mul.lo.u32 q, o6, %24;\n\t"
+        "madc.lo.cc.u32 e8, %17, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %17, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %19, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %19, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %21, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %21, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %23, q, 0;\n\t"
+        "madc.hi.u32 e15, %23, q, 0;\n\t"
+        "mad.lo.cc.u32 o6, %16, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %16, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %18, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %18, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %20, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %20, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %22, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %22, q, o13;\n\t"
+        "addc.u32 e15, e15, 0;\n\t"
+        "add.cc.u32 s0, e8, o7;\n\t"
+        "addc.cc.u32 s1, e9, o8;\n\t"
+        "addc.cc.u32 s2, e10, o9;\n\t"
+        "addc.cc.u32 s3, e11, o10;\n\t"
+        "addc.cc.u32 s4, e12, o11;\n\t"
+        "addc.cc.u32 s5, e13, o12;\n\t"
+        "addc.cc.u32 s6, e14, o13;\n\t"
+        "addc.u32 s7, e15, 0;\n\t"
+        "mov.u32 %0, s0;\n\t"
+        "mov.u32 %1, s1;\n\t"
+        "mov.u32 %2, s2;\n\t"
+        "mov.u32 %3, s3;\n\t"
+        "mov.u32 %4, s4;\n\t"
+        "mov.u32 %5, s5;\n\t"
+        "mov.u32 %6, s6;\n\t"
+        "mov.u32 %7, s7;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(m[4]), "r"(m[5]), "r"(m[6]), "r"(m[7]),
+            "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t q = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t e12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o12 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t e15 = 0;
+    uint32_t s0 = 0;
+    uint32_t s1 = 0;
+    uint32_t s2 = 0;
+    uint32_t s3 = 0;
+    uint32_t s4 = 0;
+    uint32_t s5 = 0;
+    uint32_t s6 = 0;
+    uint32_t s7 = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mul_lo(m[1], q, &cc);
+    o1 = pm_gpu_mul_hi(m[1], q, &cc);
+    o2 = pm_gpu_mul_lo(m[3], q, &cc);
+    o3 = pm_gpu_mul_hi(m[3], q, &cc);
+    o4 = pm_gpu_mul_lo(m[5], q, &cc);
+    o5 = pm_gpu_mul_hi(m[5], q, &cc);
+    o6 = pm_gpu_mul_lo(m[7], q, &cc);
+    o7 = pm_gpu_mul_hi(m[7], q, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[1], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[1], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[3], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[3], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[5], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[5], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    e9 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e9 = pm_gpu_addc(e9, 0, &cc);
+    e2 = pm_gpu_add_cc(e2, o1, &cc);
+    q = pm_gpu_mul_lo(e2, inv, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[1], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[1], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[3], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[3], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[5], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[5], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    o9 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(m[0], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[0], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[2], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[2], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[4], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[4], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[6], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[6], q, e9, &cc);
+    o9 = pm_gpu_addc(o9, 0, &cc);
+    o2 = pm_gpu_add_cc(o2, e3, &cc);
+    q = pm_gpu_mul_lo(o2, inv, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[1], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[1], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[3], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[3], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[5], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[5], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    e11 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(m[0], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[0], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[2], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[2], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[4], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[4], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[6], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[6], q, o9, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e4 = pm_gpu_add_cc(e4, o3, &cc);
+    q = pm_gpu_mul_lo(e4, inv, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[1], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[1], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[3], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[3], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[5], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[5], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    o11 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(m[0], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[0], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[2], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[2], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[4], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[4], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[6], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[6], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o4 = pm_gpu_add_cc(o4, e5, &cc);
+    q = pm_gpu_mul_lo(o4, inv, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[1], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[1], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[3], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[3], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[5], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[5], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    e13 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(m[0], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[0], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[2], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[2], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[4], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[4], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[6], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[6], q, o11, &cc);
+    e13 = pm_gpu_addc(e13, 0, &cc);
+    e6 = pm_gpu_add_cc(e6, o5, &cc);
+    q = pm_gpu_mul_lo(e6, inv, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[1], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[1], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[3], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[3], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[5], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[5], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    o13 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(m[0], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[0], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[2], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[2], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[4], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[4], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[6], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[6], q, e13, &cc);
+    o13 = pm_gpu_addc(o13, 0, &cc);
+    o6 = pm_gpu_add_cc(o6, e7, &cc);
+    q = pm_gpu_mul_lo(o6, inv, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[1], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[1], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[3], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[3], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[5], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[5], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[7], q, 0, &cc);
+    e15 = pm_gpu_madc_hi(m[7], q, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(m[0], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[0], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[2], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[2], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[4], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[4], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[6], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[6], q, o13, &cc);
+    e15 = pm_gpu_addc(e15, 0, &cc);
+    s0 = pm_gpu_add_cc(e8, o7, &cc);
+    s1 = pm_gpu_addc_cc(e9, o8, &cc);
+    s2 = pm_gpu_addc_cc(e10, o9, &cc);
+    s3 = pm_gpu_addc_cc(e11, o10, &cc);
+    s4 = pm_gpu_addc_cc(e12, o11, &cc);
+    s5 = pm_gpu_addc_cc(e13, o12, &cc);
+    s6 = pm_gpu_addc_cc(e14, o13, &cc);
+    s7 = pm_gpu_addc(e15, 0, &cc);
+    r[0] = pm_gpu_mov(s0, &cc);
+    r[1] = pm_gpu_mov(s1, &cc);
+    r[2] = pm_gpu_mov(s2, &cc);
+    r[3] = pm_gpu_mov(s3, &cc);
+    r[4] = pm_gpu_mov(s4, &cc);
+    r[5] = pm_gpu_mov(s5, &cc);
+    r[6] = pm_gpu_mov(s6, &cc);
+    r[7] = pm_gpu_mov(s7, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a + b mod R. */
+PM_GPU_INLINE void pm_gpu_msm_wide_add_8(uint32_t r[16], const uint32_t a[16],
+    const uint32_t b[16]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11;\n\t"
+        ".reg .u32 t12, t13, t14, t15;\n\t"
+        "add.cc.u32 t0, %16, %32;\n\t"
+        "addc.cc.u32 t1, %17, %33;\n\t"
+        "addc.cc.u32 t2, %18, %34;\n\t"
+        "addc.cc.u32 t3, %19, %35;\n\t"
+        "addc.cc.u32 t4, %20, %36;\n\t"
+        "addc.cc.u32 t5, %21, %37;\n\t"
+        "addc.cc.u32 t6, %22, %38;\n\t"
+        "addc.cc.u32 t7, %23, %39;\n\t"
+        "addc.cc.u32 t8, %24, %40;\n\t"
+        "addc.cc.u32 t9, %25, %41;\n\t"
+        "addc.cc.u32 t10, %26, %42;\n\t"
+        "addc.cc.u32 t11, %27, %43;\n\t"
+        "addc.cc.u32 t12, %28, %44;\n\t"
+        "addc.cc.u32 t13, %29, %45;\n\t"
+        "addc.cc.u32 t14, %30, %46;\n\t"
+        "addc.u32 t15, %31, %47;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(a[12]), "r"(a[13]), "r"(a[14]),
+            "r"(a[15]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]),
+            "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]), "r"(b[12]),
+            "r"(b[13]), "r"(b[14]), "r"(b[15]));
+#else
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t cc = 0;
+    t0 = pm_gpu_add_cc(a[0], b[0], &cc);
+    t1 = pm_gpu_addc_cc(a[1], b[1], &cc);
+    t2 = pm_gpu_addc_cc(a[2], b[2], &cc);
+    t3 = pm_gpu_addc_cc(a[3], b[3], &cc);
+    t4 = pm_gpu_addc_cc(a[4], b[4], &cc);
+    t5 = pm_gpu_addc_cc(a[5], b[5], &cc);
+    t6 = pm_gpu_addc_cc(a[6], b[6], &cc);
+    t7 = pm_gpu_addc_cc(a[7], b[7], &cc);
+    t8 = pm_gpu_addc_cc(a[8], b[8], &cc);
+    t9 = pm_gpu_addc_cc(a[9], b[9], &cc);
+    t10 = pm_gpu_addc_cc(a[10], b[10], &cc);
+    t11 = pm_gpu_addc_cc(a[11], b[11], &cc);
+    t12 = pm_gpu_addc_cc(a[12], b[12], &cc);
+    t13 = pm_gpu_addc_cc(a[13], b[13], &cc);
+    t14 = pm_gpu_addc_cc(a[14], b[14], &cc);
+    t15 = pm_gpu_addc(a[15], b[15], &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a - b mod R, and above it a word: all ones if a < b, else 0. */
+PM_GPU_INLINE void pm_gpu_msm_wide_sub_8(uint32_t r[17], const uint32_t a[16],
+    const uint32_t b[16]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11;\n\t"
+        ".reg .u32 t12, t13, t14, t15, t16;\n\t"
+        "sub.cc.u32 t0, %17, %33;\n\t"
+        "subc.cc.u32 t1, %18, %34;\n\t"
+        "subc.cc.u32 t2, %19, %35;\n\t"
+        "subc.cc.u32 t3, %20, %36;\n\t"
+        "subc.cc.u32 t4, %21, %37;\n\t"
+        "subc.cc.u32 t5, %22, %38;\n\t"
+        "subc.cc.u32 t6, %23, %39;\n\t"
+        "subc.cc.u32 t7, %24, %40;\n\t"
+        "subc.cc.u32 t8, %25, %41;\n\t"
+        "subc.cc.u32 t9, %26, %42;\n\t"
+        "subc.cc.u32 t10, %27, %43;\n\t"
+        "subc.cc.u32 t11, %28, %44;\n\t"
+        "subc.cc.u32 t12, %29, %45;\n\t"
+        "subc.cc.u32 t13, %30, %46;\n\t"
+        "subc.cc.u32 t14, %31, %47;\n\t"
+        "subc.cc.u32 t15, %32, %48;\n\t"
+        "subc.u32 t16, 0, 0;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "mov.u32 %16, t16;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15]), "=r"(r[16])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(a[12]), "r"(a[13]), "r"(a[14]),
+            "r"(a[15]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]),
+            "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]), "r"(b[12]),
+            "r"(b[13]), "r"(b[14]), "r"(b[15]));
+#else
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t t16 = 0;
+    uint32_t cc = 0;
+    t0 = pm_gpu_sub_cc(a[0], b[0], &cc);
+    t1 = pm_gpu_subc_cc(a[1], b[1], &cc);
+    t2 = pm_gpu_subc_cc(a[2], b[2], &cc);
+    t3 = pm_gpu_subc_cc(a[3], b[3], &cc);
+    t4 = pm_gpu_subc_cc(a[4], b[4], &cc);
+    t5 = pm_gpu_subc_cc(a[5], b[5], &cc);
+    t6 = pm_gpu_subc_cc(a[6], b[6], &cc);
+    t7 = pm_gpu_subc_cc(a[7], b[7], &cc);
+    t8 = pm_gpu_subc_cc(a[8], b[8], &cc);
+    t9 = pm_gpu_subc_cc(a[9], b[9], &cc);
+    t10 = pm_gpu_subc_cc(a[10], b[10], &cc);
+    t11 = pm_gpu_subc_cc(a[11], b[11], &cc);
+    t12 = pm_gpu_subc_cc(a[12], b[12], &cc);
+    t13 = pm_gpu_subc_cc(a[13], b[13], &cc);
+    t14 = pm_gpu_subc_cc(a[14], b[14], &cc);
+    t15 = pm_gpu_subc_cc(a[15], b[15], &cc);
+    t16 = pm_gpu_subc(0, 0, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    r[16] = pm_gpu_mov(t16, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a b. */
+PM_GPU_INLINE void pm_gpu_msm_wide_mul_12(uint32_t r[24], const uint32_t a[12],
+    const uint32_t b[12]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11;\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11;\n\t"
+        ".reg .u32 o12, e12, e13, o13, e14, o14, e15, o15, e16, o16, e17, o17;\n\t"
+        ".reg .u32 e18, o18, e19, o19, e20, o20, e21, o21, e22, o22, e23, t0;\n\t"
+        ".reg .u32 t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12;\n\t"
+        ".reg .u32 t13, t14, t15, t16, t17, t18, t19, t20, t21, t22, t23;\n\t"
+        "mul.lo.u32 o0, %25, %36;\n\t"
+        "mul.hi.u32 o1, %25, %36;\n\t"
+        "mul.lo.u32 o2, %27, %36;\n\t"
+        "mul.hi.u32 o3, %27, %36;\n\t"
+        "mul.lo.u32 o4, %29, %36;\n\t"
+        "mul.hi.u32 o5, %29, %36;\n\t"
+        "mul.lo.u32 o6, %31, %36;\n\t"
+        "mul.hi.u32 o7, %31, %36;\n\t"
+        "mul.lo.u32 o8, %33, %36;\n\t"
+        "mul.hi.u32 o9, %33, %36;\n\t"
+        "mul.lo.u32 o10, %35, %36;\n\t"
+        "mul.hi.u32 o11, %35, %36;\n\t"
+        "mul.lo.u32 e0, %24, %36;\n\t"
+        "mul.hi.u32 e1, %24, %36;\n\t"
+        "mul.lo.u32 e2, %26, %36;\n\t"
+        "mul.hi.u32 e3, %26, %36;\n\t"
+        "mul.lo.u32 e4, %28, %36;\n\t"
+        "mul.hi.u32 e5, %28, %36;\n\t"
+        "mul.lo.u32 e6, %30, %36;\n\t"
+        "mul.hi.u32 e7, %30, %36;\n\t"
+        "mul.lo.u32 e8, %32, %36;\n\t"
+        "mul.hi.u32 e9, %32, %36;\n\t"
+        "mul.lo.u32 e10, %34, %36;\n\t"
+        "mul.hi.u32 e11, %34, %36;\n\t"
+        "mad.lo.cc.u32 o0, %24, %37, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %37, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %37, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %37, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %37, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %37, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %37, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %37, o7;\n\t"
+        "madc.lo.cc.u32 o8, %32, %37, o8;\n\t"
+        "madc.hi.cc.u32 o9, %32, %37, o9;\n\t"
+        "madc.lo.cc.u32 o10, %34, %37, o10;\n\t"
+        "madc.hi.cc.u32 o11, %34, %37, o11;\n\t"
+        "addc.u32 o12, 0, 0;\n\t"
+        "mad.lo.cc.u32 e2, %25, %37, e2;\n\t"
+        "madc.hi.cc.u32 e3, %25, %37, e3;\n\t"
+        "madc.lo.cc.u32 e4, %27, %37, e4;\n\t"
+        "madc.hi.cc.u32 e5, %27, %37, e5;\n\t"
+        "madc.lo.cc.u32 e6, %29, %37, e6;\n\t"
+        "madc.hi.cc.u32 e7, %29, %37, e7;\n\t"
+        "madc.lo.cc.u32 e8, %31, %37, e8;\n\t"
+        "madc.hi.cc.u32 e9, %31, %37, e9;\n\t"
+        "madc.lo.cc.u32 e10, %33, %37, e10;\n\t"
+        "madc.hi.cc.u32 e11, %33, %37, e11;\n\t"
+        "madc.lo.cc.u32 e12, %35, %37, 0;\n\t"
+        "madc.hi.u32 e13, %35, %37, 0;\n\t"
+        "mad.lo.cc.u32 o2, %25, %38, o2;\n\t"
+        "madc.hi.cc.u32 o3, %25, %38, o3;\n\t"
+        "madc.lo.cc.u32 o4, %27, %38, o4;\n\t"
+        "madc.hi.cc.u32 o5, %27, %38, o5;\n\t"
+        "madc.lo.cc.u32 o6, %29, %38, o6;\n\t"
+        "madc.hi.cc.u32 o7, %29, %38, o7;\n\t"
+        "madc.lo.cc.u32 o8, %31, %38, o8;\n\t"
+        "madc.hi.cc.u32 o9, %31, %38, o9;\n\t"
+        "madc.lo.cc.u32 o10, %33, %38, o10;\n\t"
+        "madc.hi.cc.u32 o11, %33, %38, o11;\n\t"
+        "madc.lo.cc.u32 o12, %35, %38, o12;\n\t"
+        "madc.hi.u32 o13, %35, %38, 0;\n\t"
+        "mad.lo.cc.u32 e2, %24, %38, e2;\n\t"
+        "madc.hi.cc.u32 e3, %24, %38, e3;\n\t"
+        "madc.lo.cc.u32 e4, %26, %38, e4;\n\t"
+        "madc.hi.cc.u32 e5, %26, %38, e5;\n\t"
+        "madc.lo.cc.u32 e6, %28, %38, e6;\n\t"
+        "madc.hi.cc.u32 e7, %28, %38, e7;\n\t"
+        "madc.lo.cc.u32 e8, %30, %38, e8;\n\t"
+        "madc.hi.cc.u32 e9, %30, %38, e9;\n\t"
+        "madc.lo.cc.u32 e10, %32, %38, e10;\n\t"
+        "madc.hi.cc.u32 e11, %32, %38, e11;\n\t"
+        "madc.lo.cc.u32 e12, %34, %38, e12;\n\t"
+        "madc.hi.cc.u32 e13, %34, %38, e13;\n\t"
+        "addc.u32 e14, 0, 0;\n\t"
+        "mad.lo.cc.u32 o2, %24, %39, o2;\n\t"
+        "madc.hi.cc.u32 o3, %24, %39, o3;\n\t"
+        "madc.lo.cc.u32 o4, %26, %39, o4;\n\t"
+        "madc.hi.cc.u32 o5, %26, %39, o5;\n\t"
+        "madc.lo.cc.u32 o6, %28, %39, o6;\n\t"
+        "madc.hi.cc.u32 o7, %28, %39, o7;\n\t"
+        "madc.lo.cc.u32 o8, %30, %39, o8;\n\t"
+        "madc.hi.cc.u32 o9, %30, %39, o9;\n\t"
+        "madc.lo.cc.u32 o10, %32, %39, o10;\n\t"
+        "madc.hi.cc.u32 o11, %32, %39, o11;\n\t"
+        "madc.lo.cc.u32 o12, %34, %39, o12;\n\t"
+        "madc.hi.cc.u32 o13, %34, %39, o13;\n\t"
+        "addc.u32 o14, 0, 0;\n\t"
+        "mad.lo.cc.u32 e4, %25, %39, e4;\n\t"
+        "madc.hi.cc.u32 e5, %25, %39, e5;\n\t"
+        "madc.lo.cc.u32 e6, %27, %39, e6;\n\t"
+        "madc.hi.cc.u32 e7, %27, %39, e7;\n\t"
+        "madc.lo.cc.u32 e8, %29, %39, e8;\n\t"
+        "madc.hi.cc.u32 e9, %29, %39, e9;\n\t"
+        "madc.lo.cc.u32 e10, %31, %39, e10;\n\t"
+        "madc.hi.cc.u32 e11, %31, %39, e11;\n\t"
+        "madc.lo.cc.u32 e12, %33, %39, e12;\n\t"
+        "madc.hi.cc.u32 e13, %33, %39, e13;\n\t"
+        "madc.lo.cc.u32 e14, %35, %39, e14;\n\t"
+        "madc.hi.u32 e15, %35, %39, 0;\n\t"
+        "mad.lo.cc.u32 o4, %25, %40, o4;\n\t"
+        "madc.hi.cc.u32 o5, %25, %40, o5;\n\t"
+        "madc.lo.cc.u32 o6, %27, %40, o6;\n\t"
+        "madc.hi.cc.u32 o7, %27, %40, o7;\n\t"
+        "madc.lo.cc.u32 o8, %29, %40, o8;\n\t"
+        "madc.hi.cc.u32 o9, %29, %40, o9;\n\t"
+        "madc.lo.cc.u32 o10, %31, %40, o10;\n\t"
+        "madc.hi.cc.u32 o11, %31, %40, o11;\n\t"
+        "madc.lo.cc.u32 o12, %33, %40, o12;\n\t"
+        "madc.hi.cc.u32 o13, %33, %40, o13;\n\t"
+        "madc.lo.cc.u32 o14, %35, %40, o14;\n\t"
+        "madc.hi.u32 o15, %35, %40, 0;\n\t"
+        "mad.lo.cc.u32 e4, %24, %40, e4;\n\t"
+        "madc.hi.cc.u32 e5, %24, %40, e5;\n\t"
+        "madc.lo.cc.u32 e6, %26, %40, e6;\n\t"
+        "madc.hi.cc.u32 e7, %26, %40, e7;\n\t"
+        "madc.lo.cc.u32 e8, %28, %40, e8;\n\t"
+        "madc.hi.cc.u32 e9, %28, %40, e9;\n\t"
+        "madc.lo.cc.u32 e10, %30, %40, e10;\n\t"
+        "madc.hi.cc.u32 e11, %30, %40, e11;\n\t"
+        "madc.lo.cc.u32 e12, %32, %40, e12;\n\t"
+        "madc.hi.cc.u32 e13, %32, %40, e13;\n\t"
+        "madc.lo.cc.u32 e14, %34, %40, e14;\n\t"
+        "madc.hi.cc.u32 e15, %34, %40, e15;\n\t"
+        "addc.u32 e16, 0, 0;\n\t"
+        "mad.lo.cc.u32 o4, %24, %41, o4;\n\t"
+        "madc.hi.cc.u32 o5, %24, %41, o5;\n\t"
+        "madc.lo.cc.u32 o6, %26, %41, o6;\n\t"
+        "madc.hi.cc.u32 o7, %26, %41, o7;\n\t"
+        "madc.lo.cc.u32 o8, %28, %41, o8;\n\t"
+        "madc.hi.cc.u32 o9, %28, %41, o9;\n\t"
+        "madc.lo.cc.u32 o10, %30, %41, o10;\n\t"
+        "madc.hi.cc.u32 o11, %30, %41, o11;\n\t"
+        "madc.lo.cc.u32 o12, %32, %41, o12;\n\t"
+        "madc.hi.cc.u32 o13, %32, %41, o13;\n\t"
+        "madc.lo.cc.u32 o14, %34, %41, o14;\n\t"
+        "madc.hi.cc.u32 o15, %34, %41, o15;\n\t"
+        "addc.u32 o16, 0, 0;\n\t"
+        "mad.lo.cc.u32 e6, %25, %41, e6;\n\t"
+        "madc.hi.cc.u32 e7, %25, %41, e7;\n\t"
+        "madc.lo.cc.u32 e8, %27, %41, e8;\n\t"
+        "madc.hi.cc.u32 e9, %27, %41, e9;\n\t"
+        "madc.lo.cc.u32 e10, %29, %41, e10;\n\t"
+        "madc.hi.cc.u32 e11, %29, %41, e11;\n\t"
+        "madc.lo.cc.u32 e12, %31, %41, e12;\n\t"
+        "madc.hi.cc.u32 e13, %31, %41, e13;\n\t"
+        "madc.lo.cc.u32 e14, %33, %41, e14;\n\t"
+        "madc.hi.cc.u32 e15, %33, %41, e15;\n\t"
+        "madc.lo.cc.u32 e16, %35, %41, e16;\n\t"
+        "madc.hi.u32 e17, %35, %41, 0;\n\t"
+        "mad.lo.cc.u32 o6, %25, %42, o6;\n\t"
+        "madc.hi.cc.u32 o7, %25, %42, o7;\n\t"
+        "madc.lo.cc.u32 o8, %27, %42, o8;\n\t"
+        "madc.hi.cc.u32 o9, %27, %42, o9;\n\t"
+        "madc.lo.cc.u32 o10, %29, %42, o10;\n\t"
+        "madc.hi.cc.u32 o11, %29, %42, o11;\n\t"
+        "madc.lo.cc.u32 o12, %31, %42, o12;\n\t"
+        "madc.hi.cc.u32 o13, %31, %42, o13;\n\t"
+        "madc.lo.cc.u32 o14, %33, %42, o14;\n\t"
+        "madc.hi.cc.u32 o15, %33, %42, o15;\n\t"
+        "madc.lo.cc.u32 o16, %35, %42, o16;\n\t"
+        "madc.hi.u32 o17, %35, %42, 0;\n\t"
+        "mad.lo.cc.u32 e6, %24, %42, e6;\n\t"
+        "madc.hi.cc.u32 e7, %24, %42, e7;\n\t"
+        "madc.lo.cc.u32 e8, %26, %42, e8;\n\t"
+        "madc.hi.cc.u32 e9, %26, %42, e9;\n\t"
+        "madc.lo.cc.u32 e10, %28, %42, e10;\n\t"
+        "madc.hi.cc.u32 e11, %28, %42, e11;\n\t"
+        "madc.lo.cc.u32 e12, %30, %42, e12;\n\t"
+        "madc.hi.cc.u32 e13, %30, %42, e13;\n\t"
+        "madc.lo.cc.u32 e14, %32, %42, e14;\n\t"
+        "madc.hi.cc.u32 e15, %32, %42, e15;\n\t"
+        "madc.lo.cc.u32 e16, %34, %42, e16;\n\t"
+        "madc.hi.cc.u32 e17, %34, %42, e17;\n\t"
+        "addc.u32 e18, 0, 0;\n\t"
+        "mad.lo.cc.u32 o6, %24, %43, o6;\n\t"
+        "madc.hi.cc.u32 o7, %24, %43, o7;\n\t"
+        "madc.lo.cc.u32 o8, %26, %43, o8;\n\t"
+        "madc.hi.cc.u32 o9, %26, %43, o9;\n\t"
+        "madc.lo.cc.u32 o10, %28, %43, o10;\n\t"
+        "madc.hi.cc.u32 o11, %28, %43, o11;\n\t"
+        "madc.lo.cc.u32 o12, %30, %43, o12;\n\t"
+        "madc.hi.cc.u32 o13, %30, %43, o13;\n\t"
+        "madc.lo.cc.u32 o14, %32, %43, o14;\n\t"
+        "madc.hi.cc.u32 o15, %32, %43, o15;\n\t"
+        "madc.lo.cc.u32 o16, %34, %43, o16;\n\t"
+        "madc.hi.cc.u32 o17, %34, %43, o17;\n\t"
+        "addc.u32 o18, 0, 0;\n\t"
+        "mad.lo.cc.u32 e8, %25, %43, e8;\n\t"
+        "madc.hi.cc.u32 e9, %25, %43, e9;\n\t"
+        "madc.lo.cc.u32 e10, %27, %43, e10;\n\t"
+        "madc.hi.cc.u32 e11, %27, %43, e11;\n\t"
+        "madc.lo.cc.u32 e12, %29, %43, e12;\n\t"
+        "madc.hi.cc.u32 e13, %29, %43, e13;\n\t"
+        "madc.lo.cc.u32 e14, %31, %43, e14;\n\t"
+        "madc.hi.cc.u32 e15, %31, %43, e15;\n\t"
+        "madc.lo.cc.u32 e16, %33, %43, e16;\n\t"
+        "madc.hi.cc.u32 e17, %33, %43, e17;\n\t"
+        "madc.lo.cc.u32 e18, %35, %43, e18;\n\t"
+        "madc.hi.u32 e19, %35, %43, 0;\n\t"
+        "mad.lo.cc.u32 o8, %25, %44, o8;\n\t"
+        "madc.hi.cc.u32 o9, %25, %44, o9;\n\t"
+        "madc.lo.cc.u32 o10, %27, %44, o10;\n\t"
+        "madc.hi.cc.u32 o11, %27, %44, o11;\n\t"
+        "madc.lo.cc.u32 o12, %29, %44, o12;\n\t"
+        "madc.hi.cc.u32 o13, %29, %44, o13;\n\t"
+        "madc.lo.cc.u32 o14, %31, %44, o14;\n\t"
+        "madc.hi.cc.u32 o15, %31, %44, o15;\n\t"
+        "madc.lo.cc.u32 o16, %33, %44, o16;\n\t"
+        "madc.hi.cc.u32 o17, %33, %44, o17;\n\t"
+        "madc.lo.cc.u32 o18, %35, %44, o18;\n\t"
+        "madc.hi.u32 o19, %35, %44, 0;\n\t"
+        "mad.lo.cc.u32 e8, %24, %44, e8;\n\t"
+        "madc.hi.cc.u32 e9, %24, %44, e9;\n\t"
+        "madc.lo.cc.u32 e10, %26, %44, e10;\n\t"
+        "madc.hi.cc.u32 e11, %26, %44, e11;\n\t"
+        "madc.lo.cc.u32 e12, %28, %44, e12;\n\t"
+        "madc.hi.cc.u32 e13, %28, %44, e13;\n\t"
+        "madc.lo.cc.u32 e14, %30, %44, e14;\n\t"
+        "madc.hi.cc.u32 e15, %30, %44, e15;\n\t"
+        "madc.lo.cc.u32 e16, %32, %44, e16;\n\t"
+        "madc.hi.cc.u32 e17, %32, %44, e17;\n\t"
+        "madc.lo.cc.u32 e18, %34, %44, e18;\n\t"
+        "madc.hi.cc.u32 e19, %34, %44, e19;\n\t"
+        "addc.u32 e20, 0, 0;\n\t"
+        "mad.lo.cc.u32 o8, %24, %45, o8;\n\t"
+        "madc.hi.cc.u32 o9, %24, %45, o9;\n\t"
+        "madc.lo.cc.u32 o10, %26, %45, o10;\n\t"
+        "madc.hi.cc.u32 o11, %26, %45, o11;\n\t"
+        "madc.lo.cc.u32 o12, %28, %45, o12;\n\t"
+        "madc.hi.cc.u32 o13, %28, %45, o13;\n\t"
+        "madc.lo.cc.u32 o14, %30, %45, o14;\n\t"
+        "madc.hi.cc.u32 o15, %30, %45, o15;\n\t"
+        "madc.lo.cc.u32 o16, %32, %45, o16;\n\t"
+        "madc.hi.cc.u32 o17, %32, %45, o17;\n\t"
+        "madc.lo.cc.u32 o18, %34, %45, o18;\n\t"
+        "madc.hi.cc.u32 o19, %34, %45, o19;\n\t"
+        "addc.u32 o20, 0, 0;\n\t"
+        "mad.lo.cc.u32 e10, %25, %45, e10;\n\t"
+        "madc.hi.cc.u32 e11, %25, %45, e11;\n\t"
+        "madc.lo.cc.u32 e12, %27, %45, e12;\n\t"
+        "madc.hi.cc.u32 e13, %27, %45, e13;\n\t"
+        "madc.lo.cc.u32 e14, %29, %45, e14;\n\t"
+        "madc.hi.cc.u32 e15, %29, %45, e15;\n\t"
+        "madc.lo.cc.u32 e16, %31, %45, e16;\n\t"
+        "madc.hi.cc.u32 e17, %31, %45, e17;\n\t"
+        "madc.lo.cc.u32 e18, %33, %45, e18;\n\t"
+        "madc.hi.cc.u32 e19, %33, %45, e19;\n\t"
+        "madc.lo.cc.u32 e20, %35, %45, e20;\n\t"
+        "madc.hi.u32 e21, %35, %45, 0;\n\t"
+        "mad.lo.cc.u32 o10, %25, %46, o10;\n\t"
+        "madc.hi.cc.u32 o11, %25, %46, o11;\n\t"
+        "madc.lo.cc.u32 o12, %27, %46, o12;\n\t"
+        "madc.hi.cc.u32 o13, %27, %46, o13;\n\t"
+        "madc.lo.cc.u32 o14, %29, %46, o14;\n\t"
+        "madc.hi.cc.u32 o15, %29, %46, o15;\n\t"
+        "madc.lo.cc.u32 o16, %31, %46, o16;\n\t"
+        "madc.hi.cc.u32 o17, %31, %46, o17;\n\t"
+        "madc.lo.cc.u32 o18, %33, %46, o18;\n\t"
+        "madc.hi.cc.u32 o19, %33, %46, o19;\n\t"
+        "madc.lo.cc.u32 o20, %35, %46, o20;\n\t"
+        "madc.hi.u32 o21, %35, %46, 0;\n\t"
+        "mad.lo.cc.u32 e10, %24, %46, e10;\n\t"
+        "madc.hi.cc.u32 e11, %24, %46, e11;\n\t"
+        "madc.lo.cc.u32 e12, %26, %46, e12;\n\t"
+        "madc.hi.cc.u32 e13, %26, %46, e13;\n\t"
+        "madc.lo.cc.u32 e14, %28, %46, e14;\n\t"
+        "madc.hi.cc.u32 e15, %28, %46, e15;\n\t"
+        "madc.lo.cc.u32 e16, %30, %46, e16;\n\t"
+        "madc.hi.cc.u32 e17, %30, %46, e17;\n\t"
+        "madc.lo.cc.u32 e18, %32, %46, e18;\n\t"
+        "madc.hi.cc.u32 e19, %32, %46, e19;\n\t"
+        "madc.lo.cc.u32 e20, %34, %46, e20;\n\t"
+        "madc.hi.cc.u32 e21, %34, %46, e21;\n\t"
+        "addc.u32 e22, 0, 0;\n\t"
+        "mad.lo.cc.u32 o10, %24, %47, o10;\n\t"
+        "madc.hi.cc.u32 o11, %24, %47, o11;\n\t"
+        "madc.lo.cc.u32 o12, %26, %47, o12;\n\t"
+        "madc.hi.cc.u32 o13, %26, %47, o13;\n\t"
+        "madc.lo.cc.u32 o14, %28, %47, o14;\n\t"
+        "madc.hi.cc.u32 o15, %28, %47, o15;\n\t"
+        "madc.lo.cc.u32 o16, %30, %47, o16;\n\t"
+        "madc.hi.cc.u32 o17, %30, %47, o17;\n\t"
+        "madc.lo.cc.u32 o18, %32, %47, o18;\n\t"
+        "madc.hi.cc.u32 o19, %32, %47, o19;\n\t"
+        "madc.lo.cc.u32 o20, %34, %47, o20;\n\t"
+        "madc.hi.cc.u32 o21, %34, %47, o21;\n\t"
+        "addc.u32 o22, 0, 0;\n\t"
+        "mad.lo.cc.u32 e12, %25, %47, e12;\n\t"
+        "madc.hi.cc.u32 e13, %25, %47, e13;\n\t"
+        "madc.lo.cc.u32 e14, %27, %47, e14;\n\t"
+        "madc.hi.cc.u32 e15, %27, %47, e15;\n\t"
+        "madc.lo.cc.u32 e16, %29, %47, e16;\n\t"
+        "madc.hi.cc.u32 e17, %29, %47, e17;\n\t"
+        "madc.lo.cc.u32 e18, %31, %47, e18;\n\t"
+        "madc.hi.cc.u32 e19, %31, %47, e19;\n\t"
+        "madc.lo.cc.u32 e20, %33, %47, e20;\n\t"
+        "madc.hi.cc.u32 e21, %33, %47, e21;\n\t"
+        "madc.lo.cc.u32 e22, %35, %47, e22;\n\t"
+        "madc.hi.u32 e23, %35, %47, 0;\n\t"
+        "add.cc.u32 t0, e0, 0;\n\t"
+        "addc.cc.u32 t1, e1, o0;\n\t"
+        "addc.cc.u32 t2, e2, o1;\n\t"
+        "addc.cc.u32 t3, e3, o2;\n\t"
+        "addc.cc.u32 t4, e4, o3;\n\t"
+        "addc.cc.u32 t5, e5, o4;\n\t"
+        "addc.cc.u32 t6, e6, o5;\n\t"
+        "addc.cc.u32 t7, e7, o6;\n\t"
+        "addc.cc.u32 t8, e8, o7;\n\t"
+        "addc.cc.u32 t9, e9, o8;\n\t"
+        "addc.cc.u32 t10, e10, o9;\n\t"
+        "addc.cc.u32 t11, e11, o10;\n\t"
+        "addc.cc.u32 t12, e12, o11;\n\t"
+        "addc.cc.u32 t13, e13, o12;\n\t"
+        "addc.cc.u32 t14, e14, o13;\n\t"
+        "addc.cc.u32 t15, e15, o14;\n\t"
+        "addc.cc.u32 t16, e16, o15;\n\t"
+        "addc.cc.u32 t17, e17, o16;\n\t"
+        "addc.cc.u32 t18, e18, o17;\n\t"
+        "addc.cc.u32 t19, e19, o18;\n\t"
+        "addc.cc.u32 t20, e20, o19;\n\t"
+        "addc.cc.u32 t21, e21, o20;\n\t"
+        "addc.cc.u32 t22, e22, o21;\n\t"
+        "addc.u32 t23, e23, o22;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "mov.u32 %16, t16;\n\t"
+        "mov.u32 %17, t17;\n\t"
+        "mov.u32 %18, t18;\n\t"
+        "mov.u32 %19, t19;\n\t"
+        "mov.u32 %20, t20;\n\t"
+        "mov.u32 %21, t21;\n\t"
+        "mov.u32 %22, t22;\n\t"
+        "mov.u32 %23, t23;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15]), "=r"(r[16]), "=r"(r[17]), "=r"(r[18]), "=r"(r[19]),
+            "=r"(r[20]), "=r"(r[21]), "=r"(r[22]), "=r"(r[23])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+            "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]),
+            "r"(b[10]), "r"(b[11]));
+#else
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o12 = 0;
+    uint32_t e12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t o14 = 0;
+    uint32_t e15 = 0;
+    uint32_t o15 = 0;
+    uint32_t e16 = 0;
+    uint32_t o16 = 0;
+    uint32_t e17 = 0;
+    uint32_t o17 = 0;
+    uint32_t e18 = 0;
+    uint32_t o18 = 0;
+    uint32_t e19 = 0;
+    uint32_t o19 = 0;
+    uint32_t e20 = 0;
+    uint32_t o20 = 0;
+    uint32_t e21 = 0;
+    uint32_t o21 = 0;
+    uint32_t e22 = 0;
+    uint32_t o22 = 0;
+    uint32_t e23 = 0;
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t t16 = 0;
+    uint32_t t17 = 0;
+    uint32_t t18 = 0;
+    uint32_t t19 = 0;
+    uint32_t t20 = 0;
+    uint32_t t21 = 0;
+    uint32_t t22 = 0;
+    uint32_t t23 = 0;
+    uint32_t cc = 0;
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    o8 = pm_gpu_mul_lo(a[9], b[0], &cc);
+    o9 = pm_gpu_mul_hi(a[9], b[0], &cc);
+    o10 = pm_gpu_mul_lo(a[11], b[0], &cc);
+    o11 = pm_gpu_mul_hi(a[11], b[0], &cc);
+    e0 = pm_gpu_mul_lo(a[0], b[0], &cc);
+    e1 = pm_gpu_mul_hi(a[0], b[0], &cc);
+    e2 = pm_gpu_mul_lo(a[2], b[0], &cc);
+    e3 = pm_gpu_mul_hi(a[2], b[0], &cc);
+    e4 = pm_gpu_mul_lo(a[4], b[0], &cc);
+    e5 = pm_gpu_mul_hi(a[4], b[0], &cc);
+    e6 = pm_gpu_mul_lo(a[6], b[0], &cc);
+    e7 = pm_gpu_mul_hi(a[6], b[0], &cc);
+    e8 = pm_gpu_mul_lo(a[8], b[0], &cc);
+    e9 = pm_gpu_mul_hi(a[8], b[0], &cc);
+    e10 = pm_gpu_mul_lo(a[10], b[0], &cc);
+    e11 = pm_gpu_mul_hi(a[10], b[0], &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[1], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[1], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[1], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[1], o11, &cc);
+    o12 = pm_gpu_addc(0, 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[1], b[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[7], b[1], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[7], b[1], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[9], b[1], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[9], b[1], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[11], b[1], 0, &cc);
+    e13 = pm_gpu_madc_hi(a[11], b[1], 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[1], b[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[7], b[2], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[7], b[2], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[9], b[2], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[9], b[2], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[11], b[2], o12, &cc);
+    o13 = pm_gpu_madc_hi(a[11], b[2], 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[0], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[0], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[2], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[2], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[4], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[4], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[6], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[6], b[2], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[8], b[2], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[8], b[2], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[10], b[2], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[10], b[2], e13, &cc);
+    e14 = pm_gpu_addc(0, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[0], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[0], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[2], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[2], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[4], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[4], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[6], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[6], b[3], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[8], b[3], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[8], b[3], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[10], b[3], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[10], b[3], o13, &cc);
+    o14 = pm_gpu_addc(0, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[1], b[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[1], b[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[3], b[3], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[3], b[3], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[5], b[3], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[5], b[3], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[7], b[3], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[7], b[3], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[9], b[3], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[9], b[3], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[11], b[3], e14, &cc);
+    e15 = pm_gpu_madc_hi(a[11], b[3], 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[1], b[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[1], b[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[3], b[4], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[3], b[4], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[5], b[4], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[5], b[4], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[7], b[4], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[7], b[4], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[9], b[4], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[9], b[4], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[11], b[4], o14, &cc);
+    o15 = pm_gpu_madc_hi(a[11], b[4], 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[0], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[0], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[2], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[2], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[4], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[4], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[6], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[6], b[4], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[8], b[4], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[8], b[4], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[10], b[4], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[10], b[4], e15, &cc);
+    e16 = pm_gpu_addc(0, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[0], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[0], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[2], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[2], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[4], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[4], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[6], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[6], b[5], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[8], b[5], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[8], b[5], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[10], b[5], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[10], b[5], o15, &cc);
+    o16 = pm_gpu_addc(0, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[1], b[5], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[1], b[5], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[3], b[5], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[3], b[5], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[5], b[5], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[5], b[5], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[7], b[5], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[7], b[5], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[9], b[5], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[9], b[5], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[11], b[5], e16, &cc);
+    e17 = pm_gpu_madc_hi(a[11], b[5], 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[1], b[6], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[1], b[6], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[3], b[6], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[3], b[6], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[5], b[6], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[5], b[6], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[7], b[6], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[7], b[6], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[9], b[6], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[9], b[6], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[11], b[6], o16, &cc);
+    o17 = pm_gpu_madc_hi(a[11], b[6], 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[0], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[0], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[2], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[2], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[4], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[4], b[6], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[6], b[6], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[6], b[6], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[8], b[6], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[8], b[6], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[10], b[6], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[10], b[6], e17, &cc);
+    e18 = pm_gpu_addc(0, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[0], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[0], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[2], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[2], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[4], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[4], b[7], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[6], b[7], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[6], b[7], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[8], b[7], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[8], b[7], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[10], b[7], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[10], b[7], o17, &cc);
+    o18 = pm_gpu_addc(0, 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[1], b[7], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[1], b[7], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[3], b[7], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[3], b[7], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[5], b[7], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[5], b[7], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[7], b[7], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[7], b[7], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[9], b[7], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[9], b[7], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[11], b[7], e18, &cc);
+    e19 = pm_gpu_madc_hi(a[11], b[7], 0, &cc);
+    o8 = pm_gpu_mad_lo_cc(a[1], b[8], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[1], b[8], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[3], b[8], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[3], b[8], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[5], b[8], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[5], b[8], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[7], b[8], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[7], b[8], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[9], b[8], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[9], b[8], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[11], b[8], o18, &cc);
+    o19 = pm_gpu_madc_hi(a[11], b[8], 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[0], b[8], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[0], b[8], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[2], b[8], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[2], b[8], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[4], b[8], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[4], b[8], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[6], b[8], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[6], b[8], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[8], b[8], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[8], b[8], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[10], b[8], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[10], b[8], e19, &cc);
+    e20 = pm_gpu_addc(0, 0, &cc);
+    o8 = pm_gpu_mad_lo_cc(a[0], b[9], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[0], b[9], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[2], b[9], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[2], b[9], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[4], b[9], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[4], b[9], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[6], b[9], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[6], b[9], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[8], b[9], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[8], b[9], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[10], b[9], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[10], b[9], o19, &cc);
+    o20 = pm_gpu_addc(0, 0, &cc);
+    e10 = pm_gpu_mad_lo_cc(a[1], b[9], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[1], b[9], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[3], b[9], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[3], b[9], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[5], b[9], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[5], b[9], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[7], b[9], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[7], b[9], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[9], b[9], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[9], b[9], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[11], b[9], e20, &cc);
+    e21 = pm_gpu_madc_hi(a[11], b[9], 0, &cc);
+    o10 = pm_gpu_mad_lo_cc(a[1], b[10], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[1], b[10], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[3], b[10], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[3], b[10], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[5], b[10], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[5], b[10], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[7], b[10], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[7], b[10], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[9], b[10], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[9], b[10], o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(a[11], b[10], o20, &cc);
+    o21 = pm_gpu_madc_hi(a[11], b[10], 0, &cc);
+    e10 = pm_gpu_mad_lo_cc(a[0], b[10], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[0], b[10], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[2], b[10], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[2], b[10], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[4], b[10], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[4], b[10], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[6], b[10], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[6], b[10], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[8], b[10], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[8], b[10], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[10], b[10], e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(a[10], b[10], e21, &cc);
+    e22 = pm_gpu_addc(0, 0, &cc);
+    o10 = pm_gpu_mad_lo_cc(a[0], b[11], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[0], b[11], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[2], b[11], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[2], b[11], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[4], b[11], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[4], b[11], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[6], b[11], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[6], b[11], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[8], b[11], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[8], b[11], o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(a[10], b[11], o20, &cc);
+    o21 = pm_gpu_madc_hi_cc(a[10], b[11], o21, &cc);
+    o22 = pm_gpu_addc(0, 0, &cc);
+    e12 = pm_gpu_mad_lo_cc(a[1], b[11], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[1], b[11], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[3], b[11], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[3], b[11], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[5], b[11], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[5], b[11], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[7], b[11], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[7], b[11], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[9], b[11], e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(a[9], b[11], e21, &cc);
+    e22 = pm_gpu_madc_lo_cc(a[11], b[11], e22, &cc);
+    e23 = pm_gpu_madc_hi(a[11], b[11], 0, &cc);
+    t0 = pm_gpu_add_cc(e0, 0, &cc);
+    t1 = pm_gpu_addc_cc(e1, o0, &cc);
+    t2 = pm_gpu_addc_cc(e2, o1, &cc);
+    t3 = pm_gpu_addc_cc(e3, o2, &cc);
+    t4 = pm_gpu_addc_cc(e4, o3, &cc);
+    t5 = pm_gpu_addc_cc(e5, o4, &cc);
+    t6 = pm_gpu_addc_cc(e6, o5, &cc);
+    t7 = pm_gpu_addc_cc(e7, o6, &cc);
+    t8 = pm_gpu_addc_cc(e8, o7, &cc);
+    t9 = pm_gpu_addc_cc(e9, o8, &cc);
+    t10 = pm_gpu_addc_cc(e10, o9, &cc);
+    t11 = pm_gpu_addc_cc(e11, o10, &cc);
+    t12 = pm_gpu_addc_cc(e12, o11, &cc);
+    t13 = pm_gpu_addc_cc(e13, o12, &cc);
+    t14 = pm_gpu_addc_cc(e14, o13, &cc);
+    t15 = pm_gpu_addc_cc(e15, o14, &cc);
+    t16 = pm_gpu_addc_cc(e16, o15, &cc);
+    t17 = pm_gpu_addc_cc(e17, o16, &cc);
+    t18 = pm_gpu_addc_cc(e18, o17, &cc);
+    t19 = pm_gpu_addc_cc(e19, o18, &cc);
+    t20 = pm_gpu_addc_cc(e20, o19, &cc);
+    t21 = pm_gpu_addc_cc(e21, o20, &cc);
+    t22 = pm_gpu_addc_cc(e22, o21, &cc);
+    t23 = pm_gpu_addc(e23, o22, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    r[16] = pm_gpu_mov(t16, &cc);
+    r[17] = pm_gpu_mov(t17, &cc);
+    r[18] = pm_gpu_mov(t18, &cc);
+    r[19] = pm_gpu_mov(t19, &cc);
+    r[20] = pm_gpu_mov(t20, &cc);
+    r[21] = pm_gpu_mov(t21, &cc);
+    r[22] = pm_gpu_mov(t22, &cc);
+    r[23] = pm_gpu_mov(t23, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = t / R mod m, at most m. */
+PM_GPU_INLINE void pm_gpu_msm_wide_reduce_12(uint32_t r[12], const uint32_t t[12],
+    const uint32_t m[12], uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11;\n\t"
+        ".reg .u32 q, o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10;\n\t"
+        ".reg .u32 o11, e12, e13, o12, o13, e14, e15, o14, o15, e16, e17, o16;\n\t"
+        ".reg .u32 o17, e18, e19, o18, o19, e20, e21, o20, o21, e22, e23, s0;\n\t"
+        ".reg .u32 s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11;\n\t"
+        "mov.u32 e0, %12;\n\t"
+        "mov.u32 e1, %13;\n\t"
+        "mov.u32 e2, %14;\n\t"
+        "mov.u32 e3, %15;\n\t"
+        "mov.u32 e4, %16;\n\t"
+        "mov.u32 e5, %17;\n\t"
+        "mov.u32 e6, %18;\n\t"
+        "mov.u32 e7, %19;\n\t"
+        "mov.u32 e8, %20;\n\t"
+        "mov.u32 e9, %21;\n\t"
+        "mov.u32 e10, %22;\n\t"
+        "mov.u32 e11, %23;\n\t"
+        "mul.lo.u32 q, e0, %36;\n\t"
+        "mul.lo.u32 o0, %25, q;\n\t"
+        "mul.hi.u32 o1, %25, q;\n\t"
+        "mul.lo.u32 o2, %27, q;\n\t"
+        "mul.hi.u32 o3, %27, q;\n\t"
+        "mul.lo.u32 o4, %29, q;\n\t"
+        "mul.hi.u32 o5, %29, q;\n\t"
+        "mul.lo.u32 o6, %31, q;\n\t"
+        "mul.hi.u32 o7, %31, q;\n\t"
+        "mul.lo.u32 o8, %33, q;\n\t"
+        "mul.hi.u32 o9, %33, q;\n\t"
+        "mul.lo.u32 o10, %35, q;\n\t"
+        "mul.hi.u32 o11, %35, q;\n\t"
+        "mad.lo.cc.u32 e0, %24, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %32, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %32, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %34, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %34, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "mul.lo.u32 q, o0, %36;\n\t"
+        "madc.lo.cc.u32 e2, %25, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %25, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %27, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %27, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %29, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %29, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %31, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %31, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %33, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %33, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %35, q, 0;\n\t"
+        "madc.hi.u32 e13, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %32, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %32, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %34, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %34, q, o11;\n\t"
+        "addc.u32 e13, e13, 0;\n\t"
+        "add.cc.u32 e2, e2, o1;\n\t"
+        "mul.lo.u32 q, e2, %36;\n\t"
+        "madc.lo.cc.u32 o2, %25, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %25, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %27, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %27, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %29, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %29, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %31, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %31, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %33, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %33, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %35, q, 0;\n\t"
+        "madc.hi.u32 o13, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 e2, %24, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %24, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %26, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %26, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %28, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %28, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %30, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %30, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %32, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %32, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %34, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %34, q, e13;\n\t"
+        "addc.u32 o13, o13, 0;\n\t"
+        "add.cc.u32 o2, o2, e3;\n\t"
+        "mul.lo.u32 q, o2, %36;\n\t"
+        "madc.lo.cc.u32 e4, %25, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %25, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %27, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %27, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %29, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %29, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %31, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %31, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %33, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %33, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %35, q, 0;\n\t"
+        "madc.hi.u32 e15, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o2, %24, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %24, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %26, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %26, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %28, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %28, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %30, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %30, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %32, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %32, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %34, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %34, q, o13;\n\t"
+        "addc.u32 e15, e15, 0;\n\t"
+        "add.cc.u32 e4, e4, o3;\n\t"
+        "mul.lo.u32 q, e4, %36;\n\t"
+        "madc.lo.cc.u32 o4, %25, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %25, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %27, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %27, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %29, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %29, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %31, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %31, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %33, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %33, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %35, q, 0;\n\t"
+        "madc.hi.u32 o15, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 e4, %24, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %24, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %26, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %26, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %28, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %28, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %30, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %30, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %32, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %32, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %34, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %34, q, e15;\n\t"
+        "addc.u32 o15, o15, 0;\n\t"
+        "add.cc.u32 o4, o4, e5;\n\t"
+        "mul.lo.u32 q, o4, %36;\n\t"
+        "madc.lo.cc.u32 e6, %25, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %25, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %27, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %27, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %29, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %29, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %31, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %31, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %33, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %33, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %35, q, 0;\n\t"
+        "madc.hi.u32 e17, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o4, %24, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %24, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %26, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %26, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %28, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %28, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %30, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %30, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %32, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %32, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %34, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %34, q, o15;\n\t"
+        "addc.u32 e17, e17, 0;\n\t"
+        "add.cc.u32 e6, e6, o5;\n\t"
+        "mul.lo.u32 q, e6, %36;\n\t"
+        "madc.lo.cc.u32 o6, %25, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %25, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %27, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %27, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %29, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %29, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %31, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %31, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %33, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %33, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %35, q, 0;\n\t"
+        "madc.hi.u32 o17, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 e6, %24, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %24, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %26, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %26, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %28, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %28, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %30, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %30, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %32, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %32, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %34, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %34, q, e17;\n\t"
+        "addc.u32 o17, o17, 0;\n\t"
+        "add.cc.u32 o6, o6, e7;\n\t"
+        "mul.lo.u32 q, o6, %36;\n\t"
+        "madc.lo.cc.u32 e8, %25, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %25, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %27, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %27, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %29, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %29, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %31, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %31, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %33, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %33, q, e17;\n\t"
+        "madc.lo.cc.u32 e18, %35, q, 0;\n\t"
+        "madc.hi.u32 e19, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o6, %24, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %24, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %26, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %26, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %28, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %28, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %30, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %30, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %32, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %32, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %34, q, o16;\n\t"
+        "madc.hi.cc.u32 o17, %34, q, o17;\n\t"
+        "addc.u32 e19, e19, 0;\n\t"
+        "add.cc.u32 e8, e8, o7;\n\t"
+        "mul.lo.u32 q, e8, %36;\n\t"
+        "madc.lo.cc.u32 o8, %25, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %25, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %27, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %27, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %29, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %29, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %31, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %31, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %33, q, o16;\n\t"
+        "madc.hi.cc.u32 o17, %33, q, o17;\n\t"
+        "madc.lo.cc.u32 o18, %35, q, 0;\n\t"
+        "madc.hi.u32 o19, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 e8, %24, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %24, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %26, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %26, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %28, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %28, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %30, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %30, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %32, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %32, q, e17;\n\t"
+        "madc.lo.cc.u32 e18, %34, q, e18;\n\t"
+        "madc.hi.cc.u32 e19, %34, q, e19;\n\t"
+        "addc.u32 o19, o19, 0;\n\t"
+        "add.cc.u32 o8, o8, e9;\n\t"
+        "mul.lo.u32 q, o8, %36;\n\t"
+        "madc.lo.cc.u32 e10, %25, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %25, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %27, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %27, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %29, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %29, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %31, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %31, q, e17;\n\t"
+        "madc.lo.cc.u32 e18, %33, q, e18;\n\t"
+        "madc.hi.cc.u32 e19, %33, q, e19;\n\t"
+        "madc.lo.cc.u32 e20, %35, q, 0;\n\t"
+        "madc.hi.u32 e21, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o8, %24, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %24, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %26, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %26, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %28, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %28, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %30, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %30, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %32, q, o16;\n\t"
+        "madc.hi.cc.u32 o17, %32, q, o17;\n\t"
+        "madc.lo.cc.u32 o18, %34, q, o18;\n\t"
+        "madc.hi.cc.u32 o19, %34, q, o19;\n\t"
+        "addc.u32 e21, e21, 0;\n\t"
+        "add.cc.u32 e10, e10, o9;\n\t"
+        "mul.lo.u32 q, e10, %36;\n\t"
+        "madc.lo.cc.u32 o10, %25, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %25, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %27, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %27, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %29, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %29, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %31, q, o16;\n\t"
+        "madc.hi.cc.u32 o17, %31, q, o17;\n\t"
+        "madc.lo.cc.u32 o18, %33, q, o18;\n\t"
+        "madc.hi.cc.u32 o19, %33, q, o19;\n\t"
+        "madc.lo.cc.u32 o20, %35, q, 0;\n\t"
+        "madc.hi.u32 o21, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 e10, %24, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %24, q, e11;\n\t"
+        "madc.lo.cc.u32 e12, %26, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %26, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %28, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %28, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %30, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %30, q, e17;\n\t"
+        "madc.lo.cc.u32 e18, %32, q, e18;\n\t"
+        "madc.hi.cc.u32 e19, %32, q, e19;\n\t"
+        "madc.lo.cc.u32 e20, %34, q, e20;\n\t"
+        "madc.hi.cc.u32 e21, %34, q, e21;\n\t"
+        "addc.u32 o21, o21, 0;\n\t"
+        "add.cc.u32 o10, o10, e11;\n\t"
+        "mul.lo.u32 q, o10, %36;\n\t"
+        "madc.lo.cc.u32 e12, %25, q, e12;\n\t"
+        "madc.hi.cc.u32 e13, %25, q, e13;\n\t"
+        "madc.lo.cc.u32 e14, %27, q, e14;\n\t"
+        "madc.hi.cc.u32 e15, %27, q, e15;\n\t"
+        "madc.lo.cc.u32 e16, %29, q, e16;\n\t"
+        "madc.hi.cc.u32 e17, %29, q, e17;\n\t"
+        "madc.lo.cc.u32 e18, %31, q, e18;\n\t"
+        "madc.hi.cc.u32 e19, %31, q, e19;\n\t"
+        "madc.lo.cc.u32 e20, %33, q, e20;\n\t"
+        "madc.hi.cc.u32 e21, %33, q, e21;\n\t"
+        "madc.lo.cc.u32 e22, %35, q, 0;\n\t"
+        "madc.hi.u32 e23, %35, q, 0;\n\t"
+        "mad.lo.cc.u32 o10, %24, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %24, q, o11;\n\t"
+        "madc.lo.cc.u32 o12, %26, q, o12;\n\t"
+        "madc.hi.cc.u32 o13, %26, q, o13;\n\t"
+        "madc.lo.cc.u32 o14, %28, q, o14;\n\t"
+        "madc.hi.cc.u32 o15, %28, q, o15;\n\t"
+        "madc.lo.cc.u32 o16, %30, q, o16;\n\t"
+        "madc.hi.cc.u32 o17, %30, q, o17;\n\t"
+        "madc.lo.cc.u32 o18, %32, q, o18;\n\t"
+        "madc.hi.cc.u32 o19, %32, q, o19;\n\t"
+        "madc.lo.cc.u32 o20, %34, q, o20;\n\t"
+        "madc.hi.cc.u32 o21, %34, q, o21;\n\t"
+        "addc.u32 e23, e23, 0;\n\t"
+        "add.cc.u32 s0, e12, o11;\n\t"
+        "addc.cc.u32 s1, e13, o12;\n\t"
+        "addc.cc.u32 s2, e14, o13;\n\t"
+        "addc.cc.u32 s3, e15, o14;\n\t"
+        "addc.cc.u32 s4, e16, o15;\n\t"
+        "addc.cc.u32 s5, e17, o16;\n\t"
+        "addc.cc.u32 s6, e18, o17;\n\t"
+        "addc.cc.u32 s7, e19, o18;\n\t"
+        "addc.cc.u32 s8, e20, o19;\n\t"
+        "addc.cc.u32 s9, e21, o20;\n\t"
+        "addc.cc.u32 s10, e22, o21;\n\t"
+        "addc.u32 s11, e23, 0;\n\t"
+        "mov.u32 %0, s0;\n\t"
+        "mov.u32 %1, s1;\n\t"
+        "mov.u32 %2, s2;\n\t"
+        "mov.u32 %3, s3;\n\t"
+        "mov.u32 %4, s4;\n\t"
+        "mov.u32 %5, s5;\n\t"
+        "mov.u32 %6, s6;\n\t"
+        "mov.u32 %7, s7;\n\t"
+        "mov.u32 %8, s8;\n\t"
+        "mov.u32 %9, s9;\n\t"
+        "mov.u32 %10, s10;\n\t"
+        "mov.u32 %11, s11;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(t[8]), "r"(t[9]), "r"(t[10]), "r"(t[11]), "r"(m[0]), "r"(m[1]), "r"(m[2]),
+            "r"(m[3]), "r"(m[4]), "r"(m[5]), "r"(m[6]), "r"(m[7]), "r"(m[8]), "r"(m[9]),
+            "r"(m[10]), "r"(m[11]), "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t q = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t e12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o12 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t e15 = 0;
+    uint32_t o14 = 0;
+    uint32_t o15 = 0;
+    uint32_t e16 = 0;
+    uint32_t e17 = 0;
+    uint32_t o16 = 0;
+    uint32_t o17 = 0;
+    uint32_t e18 = 0;
+    uint32_t e19 = 0;
+    uint32_t o18 = 0;
+    uint32_t o19 = 0;
+    uint32_t e20 = 0;
+    uint32_t e21 = 0;
+    uint32_t o20 = 0;
+    uint32_t o21 = 0;
+    uint32_t e22 = 0;
+    uint32_t e23 = 0;
+    uint32_t s0 = 0;
+    uint32_t s1 = 0;
+    uint32_t s2 = 0;
+    uint32_t s3 = 0;
+    uint32_t s4 = 0;
+    uint32_t s5 = 0;
+    uint32_t s6 = 0;
+    uint32_t s7 = 0;
+    uint32_t s8 = 0;
+    uint32_t s9 = 0;
+    uint32_t s10 = 0;
+    uint32_t s11 = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    e8 = pm_gpu_mov(t[8], &cc);
+    e9 = pm_gpu_mov(t[9], &cc);
+    e10 = pm_gpu_mov(t[10], &cc);
+    e11 = pm_gpu_mov(t[11], &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mul_lo(m[1], q, &cc);
+    o1 = pm_gpu_mul_hi(m[1], q, &cc);
+    o2 = pm_gpu_mul_lo(m[3], q, &cc);
+    o3 = pm_gpu_mul_hi(m[3], q, &cc);
+    o4 = pm_gpu_mul_lo(m[5], q, &cc);
+    o5 = pm_gpu_mul_hi(m[5], q, &cc);
+    o6 = pm_gpu_mul_lo(m[7], q, &cc);
+    o7 = pm_gpu_mul_hi(m[7], q, &cc);
+    o8 = pm_gpu_mul_lo(m[9], q, &cc);
+    o9 = pm_gpu_mul_hi(m[9], q, &cc);
+    o10 = pm_gpu_mul_lo(m[11], q, &cc);
+    o11 = pm_gpu_mul_hi(m[11], q, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[1], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[1], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[3], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[3], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[5], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[5], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[7], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[7], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[9], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[9], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e13 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e13 = pm_gpu_addc(e13, 0, &cc);
+    e2 = pm_gpu_add_cc(e2, o1, &cc);
+    q = pm_gpu_mul_lo(e2, inv, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[1], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[1], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[3], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[3], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[5], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[5], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[7], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[7], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[9], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[9], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    o13 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(m[0], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[0], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[2], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[2], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[4], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[4], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[6], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[6], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[8], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[8], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[10], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[10], q, e13, &cc);
+    o13 = pm_gpu_addc(o13, 0, &cc);
+    o2 = pm_gpu_add_cc(o2, e3, &cc);
+    q = pm_gpu_mul_lo(o2, inv, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[1], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[1], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[3], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[3], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[5], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[5], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[7], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[7], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[9], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[9], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e15 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(m[0], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[0], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[2], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[2], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[4], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[4], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[6], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[6], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[8], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[8], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[10], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[10], q, o13, &cc);
+    e15 = pm_gpu_addc(e15, 0, &cc);
+    e4 = pm_gpu_add_cc(e4, o3, &cc);
+    q = pm_gpu_mul_lo(e4, inv, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[1], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[1], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[3], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[3], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[5], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[5], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[7], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[7], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[9], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[9], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    o15 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(m[0], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[0], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[2], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[2], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[4], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[4], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[6], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[6], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[8], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[8], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[10], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[10], q, e15, &cc);
+    o15 = pm_gpu_addc(o15, 0, &cc);
+    o4 = pm_gpu_add_cc(o4, e5, &cc);
+    q = pm_gpu_mul_lo(o4, inv, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[1], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[1], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[3], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[3], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[5], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[5], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[7], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[7], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[9], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[9], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e17 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(m[0], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[0], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[2], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[2], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[4], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[4], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[6], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[6], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[8], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[8], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[10], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[10], q, o15, &cc);
+    e17 = pm_gpu_addc(e17, 0, &cc);
+    e6 = pm_gpu_add_cc(e6, o5, &cc);
+    q = pm_gpu_mul_lo(e6, inv, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[1], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[1], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[3], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[3], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[5], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[5], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[7], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[7], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[9], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[9], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    o17 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(m[0], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[0], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[2], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[2], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[4], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[4], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[6], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[6], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[8], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[8], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[10], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[10], q, e17, &cc);
+    o17 = pm_gpu_addc(o17, 0, &cc);
+    o6 = pm_gpu_add_cc(o6, e7, &cc);
+    q = pm_gpu_mul_lo(o6, inv, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[1], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[1], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[3], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[3], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[5], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[5], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[7], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[7], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[9], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[9], q, e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e19 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(m[0], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[0], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[2], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[2], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[4], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[4], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[6], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[6], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[8], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[8], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[10], q, o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(m[10], q, o17, &cc);
+    e19 = pm_gpu_addc(e19, 0, &cc);
+    e8 = pm_gpu_add_cc(e8, o7, &cc);
+    q = pm_gpu_mul_lo(e8, inv, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[1], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[1], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[3], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[3], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[5], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[5], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[7], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[7], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[9], q, o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(m[9], q, o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    o19 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(m[0], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[0], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[2], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[2], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[4], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[4], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[6], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[6], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[8], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[8], q, e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(m[10], q, e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(m[10], q, e19, &cc);
+    o19 = pm_gpu_addc(o19, 0, &cc);
+    o8 = pm_gpu_add_cc(o8, e9, &cc);
+    q = pm_gpu_mul_lo(o8, inv, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[1], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[1], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[3], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[3], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[5], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[5], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[7], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[7], q, e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(m[9], q, e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(m[9], q, e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e21 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o8 = pm_gpu_mad_lo_cc(m[0], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[0], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[2], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[2], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[4], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[4], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[6], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[6], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[8], q, o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(m[8], q, o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(m[10], q, o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(m[10], q, o19, &cc);
+    e21 = pm_gpu_addc(e21, 0, &cc);
+    e10 = pm_gpu_add_cc(e10, o9, &cc);
+    q = pm_gpu_mul_lo(e10, inv, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[1], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[1], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[3], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[3], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[5], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[5], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[7], q, o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(m[7], q, o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(m[9], q, o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(m[9], q, o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    o21 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    e10 = pm_gpu_mad_lo_cc(m[0], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[0], q, e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[2], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[2], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[4], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[4], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[6], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[6], q, e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(m[8], q, e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(m[8], q, e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(m[10], q, e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(m[10], q, e21, &cc);
+    o21 = pm_gpu_addc(o21, 0, &cc);
+    o10 = pm_gpu_add_cc(o10, e11, &cc);
+    q = pm_gpu_mul_lo(o10, inv, &cc);
+    e12 = pm_gpu_madc_lo_cc(m[1], q, e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(m[1], q, e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(m[3], q, e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(m[3], q, e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(m[5], q, e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(m[5], q, e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(m[7], q, e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(m[7], q, e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(m[9], q, e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(m[9], q, e21, &cc);
+    e22 = pm_gpu_madc_lo_cc(m[11], q, 0, &cc);
+    e23 = pm_gpu_madc_hi(m[11], q, 0, &cc);
+    o10 = pm_gpu_mad_lo_cc(m[0], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[0], q, o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(m[2], q, o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(m[2], q, o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(m[4], q, o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(m[4], q, o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(m[6], q, o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(m[6], q, o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(m[8], q, o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(m[8], q, o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(m[10], q, o20, &cc);
+    o21 = pm_gpu_madc_hi_cc(m[10], q, o21, &cc);
+    e23 = pm_gpu_addc(e23, 0, &cc);
+    s0 = pm_gpu_add_cc(e12, o11, &cc);
+    s1 = pm_gpu_addc_cc(e13, o12, &cc);
+    s2 = pm_gpu_addc_cc(e14, o13, &cc);
+    s3 = pm_gpu_addc_cc(e15, o14, &cc);
+    s4 = pm_gpu_addc_cc(e16, o15, &cc);
+    s5 = pm_gpu_addc_cc(e17, o16, &cc);
+    s6 = pm_gpu_addc_cc(e18, o17, &cc);
+    s7 = pm_gpu_addc_cc(e19, o18, &cc);
+    s8 = pm_gpu_addc_cc(e20, o19, &cc);
+    s9 = pm_gpu_addc_cc(e21, o20, &cc);
+    s10 = pm_gpu_addc_cc(e22, o21, &cc);
+    s11 = pm_gpu_addc(e23, 0, &cc);
+    r[0] = pm_gpu_mov(s0, &cc);
+    r[1] = pm_gpu_mov(s1, &cc);
+    r[2] = pm_gpu_mov(s2, &cc);
+    r[3] = pm_gpu_mov(s3, &cc);
+    r[4] = pm_gpu_mov(s4, &cc);
+    r[5] = pm_gpu_mov(s5, &cc);
+    r[6] = pm_gpu_mov(s6, &cc);
+    r[7] = pm_gpu_mov(s7, &cc);
+    r[8] = pm_gpu_mov(s8, &cc);
+    r[9] = pm_gpu_mov(s9, &cc);
+    r[10] = pm_gpu_mov(s10, &cc);
+    r[11] = pm_gpu_mov(s11, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a + b mod R. */
+PM_GPU_INLINE void pm_gpu_msm_wide_add_12(uint32_t r[24], const uint32_t a[24],
+    const uint32_t b[24]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11;\n\t"
+        ".reg .u32 t12, t13, t14, t15, t16, t17, t18, t19, t20, t21, t22, t23;\n\t"
+        "add.cc.u32 t0, %24, %48;\n\t"
+        "addc.cc.u32 t1, %25, %49;\n\t"
+        "addc.cc.u32 t2, %26, %50;\n\t"
+        "addc.cc.u32 t3, %27, %51;\n\t"
+        "addc.cc.u32 t4, %28, %52;\n\t"
+        "addc.cc.u32 t5, %29, %53;\n\t"
+        "addc.cc.u32 t6, %30, %54;\n\t"
+        "addc.cc.u32 t7, %31, %55;\n\t"
+        "addc.cc.u32 t8, %32, %56;\n\t"
+        "addc.cc.u32 t9, %33, %57;\n\t"
+        "addc.cc.u32 t10, %34, %58;\n\t"
+        "addc.cc.u32 t11, %35, %59;\n\t"
+        "addc.cc.u32 t12, %36, %60;\n\t"
+        "addc.cc.u32 t13, %37, %61;\n\t"
+        "addc.cc.u32 t14, %38, %62;\n\t"
+        "addc.cc.u32 t15, %39, %63;\n\t"
+        "addc.cc.u32 t16, %40, %64;\n\t"
+        "addc.cc.u32 t17, %41, %65;\n\t"
+        "addc.cc.u32 t18, %42, %66;\n\t"
+        "addc.cc.u32 t19, %43, %67;\n\t"
+        "addc.cc.u32 t20, %44, %68;\n\t"
+        "addc.cc.u32 t21, %45, %69;\n\t"
+        "addc.cc.u32 t22, %46, %70;\n\t"
+        "addc.u32 t23, %47, %71;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "mov.u32 %16, t16;\n\t"
+        "mov.u32 %17, t17;\n\t"
+        "mov.u32 %18, t18;\n\t"
+        "mov.u32 %19, t19;\n\t"
+        "mov.u32 %20, t20;\n\t"
+        "mov.u32 %21, t21;\n\t"
+        "mov.u32 %22, t22;\n\t"
+        "mov.u32 %23, t23;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15]), "=r"(r[16]), "=r"(r[17]), "=r"(r[18]), "=r"(r[19]),
+            "=r"(r[20]), "=r"(r[21]), "=r"(r[22]), "=r"(r[23])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(a[12]), "r"(a[13]), "r"(a[14]),
+            "r"(a[15]), "r"(a[16]), "r"(a[17]), "r"(a[18]), "r"(a[19]), "r"(a[20]), "r"(a[21]),
+            "r"(a[22]), "r"(a[23]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]),
+            "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]),
+            "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]), "r"(b[16]), "r"(b[17]), "r"(b[18]),
+            "r"(b[19]), "r"(b[20]), "r"(b[21]), "r"(b[22]), "r"(b[23]));
+#else
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t t16 = 0;
+    uint32_t t17 = 0;
+    uint32_t t18 = 0;
+    uint32_t t19 = 0;
+    uint32_t t20 = 0;
+    uint32_t t21 = 0;
+    uint32_t t22 = 0;
+    uint32_t t23 = 0;
+    uint32_t cc = 0;
+    t0 = pm_gpu_add_cc(a[0], b[0], &cc);
+    t1 = pm_gpu_addc_cc(a[1], b[1], &cc);
+    t2 = pm_gpu_addc_cc(a[2], b[2], &cc);
+    t3 = pm_gpu_addc_cc(a[3], b[3], &cc);
+    t4 = pm_gpu_addc_cc(a[4], b[4], &cc);
+    t5 = pm_gpu_addc_cc(a[5], b[5], &cc);
+    t6 = pm_gpu_addc_cc(a[6], b[6], &cc);
+    t7 = pm_gpu_addc_cc(a[7], b[7], &cc);
+    t8 = pm_gpu_addc_cc(a[8], b[8], &cc);
+    t9 = pm_gpu_addc_cc(a[9], b[9], &cc);
+    t10 = pm_gpu_addc_cc(a[10], b[10], &cc);
+    t11 = pm_gpu_addc_cc(a[11], b[11], &cc);
+    t12 = pm_gpu_addc_cc(a[12], b[12], &cc);
+    t13 = pm_gpu_addc_cc(a[13], b[13], &cc);
+    t14 = pm_gpu_addc_cc(a[14], b[14], &cc);
+    t15 = pm_gpu_addc_cc(a[15], b[15], &cc);
+    t16 = pm_gpu_addc_cc(a[16], b[16], &cc);
+    t17 = pm_gpu_addc_cc(a[17], b[17], &cc);
+    t18 = pm_gpu_addc_cc(a[18], b[18], &cc);
+    t19 = pm_gpu_addc_cc(a[19], b[19], &cc);
+    t20 = pm_gpu_addc_cc(a[20], b[20], &cc);
+    t21 = pm_gpu_addc_cc(a[21], b[21], &cc);
+    t22 = pm_gpu_addc_cc(a[22], b[22], &cc);
+    t23 = pm_gpu_addc(a[23], b[23], &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    r[16] = pm_gpu_mov(t16, &cc);
+    r[17] = pm_gpu_mov(t17, &cc);
+    r[18] = pm_gpu_mov(t18, &cc);
+    r[19] = pm_gpu_mov(t19, &cc);
+    r[20] = pm_gpu_mov(t20, &cc);
+    r[21] = pm_gpu_mov(t21, &cc);
+    r[22] = pm_gpu_mov(t22, &cc);
+    r[23] = pm_gpu_mov(t23, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a - b mod R, and above it a word: all ones if a < b, else 0. */
+PM_GPU_INLINE void pm_gpu_msm_wide_sub_12(uint32_t r[25], const uint32_t a[24],
+    const uint32_t b[24]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11;\n\t"
+        ".reg .u32 t12, t13, t14, t15, t16, t17, t18, t19, t20, t21, t22, t23;\n\t"
+        ".reg .u32 t24;\n\t"
+        "sub.cc.u32 t0, %25, %49;\n\t"
+        "subc.cc.u32 t1, %26, %50;\n\t"
+        "subc.cc.u32 t2, %27, %51;\n\t"
+        "subc.cc.u32 t3, %28, %52;\n\t"
+        "subc.cc.u32 t4, %29, %53;\n\t"
+        "subc.cc.u32 t5, %30, %54;\n\t"
+        "subc.cc.u32 t6, %31, %55;\n\t"
+        "subc.cc.u32 t7, %32, %56;\n\t"
+        "subc.cc.u32 t8, %33, %57;\n\t"
+        "subc.cc.u32 t9, %34, %58;\n\t"
+        "subc.cc.u32 t10, %35, %59;\n\t"
+        "subc.cc.u32 t11, %36, %60;\n\t"
+        "subc.cc.u32 t12, %37, %61;\n\t"
+        "subc.cc.u32 t13, %38, %62;\n\t"
+        "subc.cc.u32 t14, %39, %63;\n\t"
+        "subc.cc.u32 t15, %40, %64;\n\t"
+        "subc.cc.u32 t16, %41, %65;\n\t"
+        "subc.cc.u32 t17, %42, %66;\n\t"
+        "subc.cc.u32 t18, %43, %67;\n\t"
+        "subc.cc.u32 t19, %44, %68;\n\t"
+        "subc.cc.u32 t20, %45, %69;\n\t"
+        "subc.cc.u32 t21, %46, %70;\n\t"
+        "subc.cc.u32 t22, %47, %71;\n\t"
+        "subc.cc.u32 t23, %48, %72;\n\t"
+        "subc.u32 t24, 0, 0;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "mov.u32 %16, t16;\n\t"
+        "mov.u32 %17, t17;\n\t"
+        "mov.u32 %18, t18;\n\t"
+        "mov.u32 %19, t19;\n\t"
+        "mov.u32 %20, t20;\n\t"
+        "mov.u32 %21, t21;\n\t"
+        "mov.u32 %22, t22;\n\t"
+        "mov.u32 %23, t23;\n\t"
+        "mov.u32 %24, t24;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15]), "=r"(r[16]), "=r"(r[17]), "=r"(r[18]), "=r"(r[19]),
+            "=r"(r[20]), "=r"(r[21]), "=r"(r[22]), "=r"(r[23]), "=r"(r[24])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(a[12]), "r"(a[13]), "r"(a[14]),
+            "r"(a[15]), "r"(a[16]), "r"(a[17]), "r"(a[18]), "r"(a[19]), "r"(a[20]), "r"(a[21]),
+            "r"(a[22]), "r"(a[23]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]),
+            "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]),
+            "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]), "r"(b[16]), "r"(b[17]), "r"(b[18]),
+            "r"(b[19]), "r"(b[20]), "r"(b[21]), "r"(b[22]), "r"(b[23]));
+#else
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t t16 = 0;
+    uint32_t t17 = 0;
+    uint32_t t18 = 0;
+    uint32_t t19 = 0;
+    uint32_t t20 = 0;
+    uint32_t t21 = 0;
+    uint32_t t22 = 0;
+    uint32_t t23 = 0;
+    uint32_t t24 = 0;
+    uint32_t cc = 0;
+    t0 = pm_gpu_sub_cc(a[0], b[0], &cc);
+    t1 = pm_gpu_subc_cc(a[1], b[1], &cc);
+    t2 = pm_gpu_subc_cc(a[2], b[2], &cc);
+    t3 = pm_gpu_subc_cc(a[3], b[3], &cc);
+    t4 = pm_gpu_subc_cc(a[4], b[4], &cc);
+    t5 = pm_gpu_subc_cc(a[5], b[5], &cc);
+    t6 = pm_gpu_subc_cc(a[6], b[6], &cc);
+    t7 = pm_gpu_subc_cc(a[7], b[7], &cc);
+    t8 = pm_gpu_subc_cc(a[8], b[8], &cc);
+    t9 = pm_gpu_subc_cc(a[9], b[9], &cc);
+    t10 = pm_gpu_subc_cc(a[10], b[10], &cc);
+    t11 = pm_gpu_subc_cc(a[11], b[11], &cc);
+    t12 = pm_gpu_subc_cc(a[12], b[12], &cc);
+    t13 = pm_gpu_subc_cc(a[13], b[13], &cc);
+    t14 = pm_gpu_subc_cc(a[14], b[14], &cc);
+    t15 = pm_gpu_subc_cc(a[15], b[15], &cc);
+    t16 = pm_gpu_subc_cc(a[16], b[16], &cc);
+    t17 = pm_gpu_subc_cc(a[17], b[17], &cc);
+    t18 = pm_gpu_subc_cc(a[18], b[18], &cc);
+    t19 = pm_gpu_subc_cc(a[19], b[19], &cc);
+    t20 = pm_gpu_subc_cc(a[20], b[20], &cc);
+    t21 = pm_gpu_subc_cc(a[21], b[21], &cc);
+    t22 = pm_gpu_subc_cc(a[22], b[22], &cc);
+    t23 = pm_gpu_subc_cc(a[23], b[23], &cc);
+    t24 = pm_gpu_subc(0, 0, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    r[16] = pm_gpu_mov(t16, &cc);
+    r[17] = pm_gpu_mov(t17, &cc);
+    r[18] = pm_gpu_mov(t18, &cc);
+    r[19] = pm_gpu_mov(t19, &cc);
+    r[20] = pm_gpu_mov(t20, &cc);
+    r[21] = pm_gpu_mov(t21, &cc);
+    r[22] = pm_gpu_mov(t22, &cc);
+    r[23] = pm_gpu_mov(t23, &cc);
+    r[24] = pm_gpu_mov(t24, &cc);
+    (void)cc;
+#endif
+}
+
 #endif /* PM_GPU_MSM_MONT_H */

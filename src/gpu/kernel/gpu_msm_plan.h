@@ -84,6 +84,17 @@ struct pm_gpu_msm_extent {
     uint32_t n_entries, segment;
 };
 
+/* Edges that thread t merges begin here, in segments. Two each come from one segment, the last one
+ * of it and the first one of the next are mostly of one bucket, and so they stay together. */
+PM_GPU_MSM_BOTH uint32_t pm_gpu_msm_merge_begin(uint32_t t, uint32_t segment) {
+    return t == 0 ? 0 : t * segment + 1;
+}
+
+/* How many threads n edges are merged by, n > 1; two edges are left of each. */
+PM_GPU_MSM_BOTH uint32_t pm_gpu_msm_merge_threads(uint32_t n, uint32_t segment) {
+    return (n - 1 + segment - 1) / segment;
+}
+
 /* Of n_entries, each of n_segments threads takes so many in a row. */
 PM_GPU_MSM_BOTH uint32_t pm_gpu_msm_segment(uint32_t n_entries, uint32_t n_segments,
                                             uint32_t segment_min) {

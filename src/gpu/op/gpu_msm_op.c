@@ -38,26 +38,40 @@ static const struct pm_gpu_msm_rates *choose_kernels(struct pm_gpu_msm_plan *pla
     }
 }
 
-/* Seconds times 10^9, roughly: additions into buckets, two for each bucket afterwards, the sort. */
+/* Nanoseconds, roughly: additions into buckets, two for each bucket afterwards, the sort, and what
+ * a batch takes however small it is. */
 static double cost(const struct pm_gpu_msm_plan *plan, const struct pm_gpu_msm_rates *rates,
-                   uint32_t n_windows) {
-    const struct pm_gpu_msm_windows windows =
-        pm_gpu_msm_windows_of(plan->digits->scalar_bits, n_windows);
-    const double entries = (double)plan->n * n_windows;
-    const double buckets = (double)pm_gpu_msm_bucket_base(&windows, n_windows);
-    const uint32_t passes = 1 + windows.small_bits / PM_GPU_MSM_SORT_PASS_BITS;
+                   const struct pm_gpu_msm_windows *windows, uint32_t n_chunks,
+                   uint32_t n_batches) {
+    const double entries = (double)plan->n * windows->n_windows;
+    const double buckets = (double)pm_gpu_msm_bucket_base(windows, windows->n_windows) * n_chunks;
+    const uint32_t passes = 1 + windows->small_bits / PM_GPU_MSM_SORT_PASS_BITS;
     return entries / rates->mixed_add + 2 * buckets / rates->full_add +
-           entries * passes / PM_GPU_MSM_SORT_RATE;
+           entries * passes / PM_GPU_MSM_SORT_RATE +
+           PM_GPU_MSM_BATCH_NS * (double)n_chunks * n_batches;
 }
 
+static uint32_t windows_min(const struct pm_gpu_msm_plan *plan) {
+    return (uint32_t)ceil_div(plan->digits->scalar_bits, PM_GPU_MSM_BITS_MAX);
+}
+
+static uint32_t windows_max(const struct pm_gpu_msm_plan *plan) {
+    return (uint32_t)min_u64(PM_GPU_MSM_WINDOWS_MAX,
+                             plan->digits->scalar_bits / PM_GPU_MSM_BITS_MIN);
+}
+
+/* The best number of windows when memory is no matter. */
 static uint32_t choose_windows(const struct pm_gpu_msm_plan *plan,
                                const struct pm_gpu_msm_rates *rates) {
-    const uint32_t n_bits = plan->digits->scalar_bits;
-    const uint32_t first = (uint32_t)ceil_div(n_bits, PM_GPU_MSM_BITS_MAX);
-    uint32_t best = first;
-    for (uint32_t w = first + 1; w <= n_bits / PM_GPU_MSM_BITS_MIN; w++) {
-        if (w <= PM_GPU_MSM_WINDOWS_MAX && cost(plan, rates, w) < cost(plan, rates, best)) {
+    uint32_t best = windows_min(plan);
+    double lowest = 0;
+    for (uint32_t w = best; w <= windows_max(plan); w++) {
+        const struct pm_gpu_msm_windows windows =
+            pm_gpu_msm_windows_of(plan->digits->scalar_bits, w);
+        const double c = cost(plan, rates, &windows, 1, 1);
+        if (w == best || c < lowest) {
             best = w;
+            lowest = c;
         }
     }
     return best;
@@ -123,6 +137,8 @@ static pm_status cut(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
     waves = waves < 1 ? 1 : min_u64(waves, PM_GPU_MSM_WAVES_MAX);
     plan->n_segments =
         (uint32_t)min_u64(waves * at_once, ceil_div(entries, PM_GPU_MSM_SEGMENT_MIN));
+    plan->n_segments =
+        (uint32_t)ceil_div(plan->n_segments, PM_GPU_MSM_SEGMENTS_STEP) * PM_GPU_MSM_SEGMENTS_STEP;
     const uint64_t slices = (uint64_t)facts.n_multiprocessors * PM_GPU_MSM_SLICE_THREADS;
     plan->slice_log = 0;
     while (plan->slice_log < PM_GPU_MSM_SLICE_LOG_MAX &&
@@ -133,17 +149,31 @@ static pm_status cut(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
     return lay_out(device, plan, error);
 }
 
-/* Fewer windows at once, then fewer points, until it fits. */
+/* What the sort alone takes and the buckets: a quick no. */
+static uint64_t workspace_at_least(const struct pm_gpu_msm_plan *plan) {
+    return (uint64_t)plan->chunk * plan->batch * 16 +
+           batch_buckets(plan) * plan->kernels->bucket_bytes;
+}
+
+/* Fewer windows at once, then fewer points, until it fits: with the plan's windows, or never.
+ * *least: lowered to the smallest workspace that was looked at. */
 static pm_status fit(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
-                     uint64_t limit_bytes, pm_error *error) {
+                     const struct pm_gpu_msm_limits *limits, bool *fits, uint64_t *least,
+                     pm_error *error) {
     plan->chunk = (uint32_t)plan->n;
     plan->batch = plan->windows.n_windows;
+    *fits = false;
     for (;;) {
         const bool too_many = (uint64_t)plan->chunk * plan->batch > PM_GPU_MSM_BATCH_ENTRIES ||
                               batch_buckets(plan) > PM_GPU_MSM_BATCH_BUCKETS;
-        if (plan->batch == 1 || !too_many) {
+        const bool is_last = plan->batch == 1 && plan->chunk <= PM_GPU_MSM_CHUNK_MIN;
+        if ((plan->batch == 1 || !too_many) &&
+            (is_last || workspace_at_least(plan) <= limits->workspace_bytes)) {
             PM_TRY(cut(device, plan, error));
-            if (plan->workspace_bytes <= limit_bytes) {
+            *least = min_u64(*least, plan->workspace_bytes);
+            if (plan->workspace_bytes <= limits->workspace_bytes &&
+                plan->outputs_bytes <= limits->outputs_bytes) {
+                *fits = true;
                 return PM_OK;
             }
         }
@@ -151,41 +181,81 @@ static pm_status fit(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
             const uint32_t n_batches = (uint32_t)ceil_div(plan->windows.n_windows, plan->batch) + 1;
             const uint32_t fewer = (uint32_t)ceil_div(plan->windows.n_windows, n_batches);
             plan->batch = fewer < plan->batch ? fewer : plan->batch - 1;
-        } else if (plan->chunk > 1024) {
+        } else if (!is_last) {
             plan->chunk = (plan->chunk + 1) / 2;
+            if (plan->chunk < PM_GPU_MSM_CHUNK_MIN) {
+                plan->chunk = PM_GPU_MSM_CHUNK_MIN;
+            }
         } else {
-            PM_FAIL(error, PM_NO_MEMORY,
-                    "a multi-scalar multiplication of %llu points needs a workspace of %llu bytes "
-                    "at least, %llu are granted",
-                    (unsigned long long)plan->n, (unsigned long long)plan->workspace_bytes,
-                    (unsigned long long)limit_bytes);
+            return PM_OK;
         }
     }
 }
 
-pm_status pm_gpu_msm_plan_make(struct pm_gpu_device *device, pm_curve_id curve,
-                               enum pm_msm_group group, uint64_t n, uint64_t limit_bytes,
-                               uint32_t n_windows, struct pm_gpu_msm_plan *out, pm_error *error) {
+/* The cheapest plan of those that fit, for any number of windows. */
+static pm_status fit_any(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
+                         const struct pm_gpu_msm_rates *rates,
+                         const struct pm_gpu_msm_limits *limits, bool *fits, uint64_t *least,
+                         pm_error *error) {
+    struct pm_gpu_msm_plan best = *plan;
+    double lowest = 0;
+    *fits = false;
+    for (uint32_t w = windows_min(plan); w <= windows_max(plan); w++) {
+        bool this_fits;
+        plan->windows = pm_gpu_msm_windows_of(plan->digits->scalar_bits, w);
+        PM_TRY(fit(device, plan, limits, &this_fits, least, error));
+        const double c = cost(plan, rates, &plan->windows, plan->n_chunks, plan->n_batches);
+        if (this_fits && (!*fits || c < lowest)) {
+            *fits = true;
+            best = *plan;
+            lowest = c;
+        }
+    }
+    *plan = best;
+    return PM_OK;
+}
+
+pm_status pm_gpu_msm_plan_within(struct pm_gpu_device *device, pm_curve_id curve,
+                                 enum pm_msm_group group, uint64_t n,
+                                 const struct pm_gpu_msm_limits *limits, uint32_t n_windows,
+                                 struct pm_gpu_msm_plan *out, pm_error *error) {
     struct pm_gpu_msm_plan plan = {.curve = curve, .group = group, .n = n};
     const struct pm_gpu_msm_rates *rates = choose_kernels(&plan);
+    uint64_t least = UINT64_MAX;
+    bool fits = true;
     PM_FAIL_IF(rates == NULL, error, PM_CURVE, "no kernels for curve %s", pm_curve_name(curve));
     PM_FAIL_IF(n >= PM_GPU_MSM_SIGN, error, PM_UNSUPPORTED,
                "%llu points: a device multiplies fewer than 2^31 at once", (unsigned long long)n);
-    const uint32_t n_bits = plan.digits->scalar_bits;
-    PM_FAIL_IF(n_windows > 0 && (n_windows > PM_GPU_MSM_WINDOWS_MAX ||
-                                 n_bits / n_windows < PM_GPU_MSM_BITS_MIN ||
-                                 ceil_div(n_bits, n_windows) > PM_GPU_MSM_BITS_MAX),
-               error, PM_INVALID_ARGUMENT, "%u windows for %u bits", n_windows, n_bits);
-    if (n == 0) {
-        *out = plan;
-        return PM_OK;
+    PM_FAIL_IF(n_windows > 0 && (n_windows > windows_max(&plan) || n_windows < windows_min(&plan)),
+               error, PM_INVALID_ARGUMENT, "%u windows for %u bits", n_windows,
+               plan.digits->scalar_bits);
+    if (n > 0) {
+        PM_TRY(pm_gpu_device_enter(device, error));
+        plan.windows = pm_gpu_msm_windows_of(
+            plan.digits->scalar_bits, n_windows > 0 ? n_windows : choose_windows(&plan, rates));
+        PM_TRY(fit(device, &plan, limits, &fits, &least, error));
+        if (n_windows == 0 && (!fits || plan.n_chunks > 1)) {
+            PM_TRY(fit_any(device, &plan, rates, limits, &fits, &least, error));
+        }
     }
-    PM_TRY(pm_gpu_device_enter(device, error));
-    plan.windows =
-        pm_gpu_msm_windows_of(n_bits, n_windows > 0 ? n_windows : choose_windows(&plan, rates));
-    PM_TRY(fit(device, &plan, limit_bytes, error));
+    if (!fits) {
+        pm_error_set(error, PM_NO_MEMORY,
+                     "a multi-scalar multiplication of %llu points needs a workspace of %llu "
+                     "bytes at least, %llu are granted",
+                     (unsigned long long)n, (unsigned long long)least,
+                     (unsigned long long)limits->workspace_bytes);
+        pm_error_need_have(error, least, limits->workspace_bytes);
+        return PM_NO_MEMORY;
+    }
     *out = plan;
     return PM_OK;
+}
+
+pm_status pm_gpu_msm_plan_make(struct pm_gpu_device *device, pm_curve_id curve,
+                               enum pm_msm_group group, uint64_t n, uint64_t limit_bytes,
+                               uint32_t n_windows, struct pm_gpu_msm_plan *plan, pm_error *error) {
+    const struct pm_gpu_msm_limits limits = {limit_bytes, UINT64_MAX};
+    return pm_gpu_msm_plan_within(device, curve, group, n, &limits, n_windows, plan, error);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
@@ -196,7 +266,7 @@ struct piece {
     const struct pm_gpu_msm_plan *plan;
     const struct pm_gpu_event *marks; /* NULL, or of this piece */
     const void *points, *scalars;
-    const uint32_t *indices;
+    const uint32_t *indices, *point_indices;
     uint32_t n, first, n_windows, n_buckets;
     uint8_t *workspace;
     uint8_t *outputs; /* of the device */
@@ -225,8 +295,8 @@ static pm_status make_entries(const struct piece *piece, int *which, pm_error *e
                                  (uint32_t *)(piece->workspace + places->values[1])};
     PM_TRY(launched(piece,
                     plan->digits->entries(&plan->windows, piece->first, piece->n_windows,
-                                          piece->scalars, piece->indices, piece->n, keys[0],
-                                          values[0], piece->stream->raw),
+                                          piece->scalars, piece->indices, piece->point_indices,
+                                          piece->n, keys[0], values[0], piece->stream->raw),
                     "entries", n_entries * UINT64_C(8), error));
     PM_TRY(mark(piece, PM_GPU_MSM_DIGITS, error));
     PM_TRY(
@@ -247,7 +317,7 @@ static pm_status merge_edges(const struct piece *piece, uint32_t n_edges, pm_err
          piece->workspace + places->edges[1]}};
     int from = 0;
     for (;;) {
-        const uint32_t n_threads = (uint32_t)ceil_div(n_edges, PM_GPU_MSM_MERGE_SEGMENT);
+        const uint32_t n_threads = pm_gpu_msm_merge_threads(n_edges, PM_GPU_MSM_MERGE_SEGMENT);
         PM_TRY(launched(piece,
                         piece->plan->kernels->merge(&edges[from], n_edges, PM_GPU_MSM_MERGE_SEGMENT,
                                                     piece->workspace + places->buckets,
@@ -349,6 +419,8 @@ pm_status pm_gpu_msm_run(const struct pm_gpu_stream *stream, const struct pm_gpu
         const uint64_t skip = input->indices == NULL ? start : 0;
         piece.n = (uint32_t)min_u64(plan->chunk, plan->n - start);
         piece.indices = input->indices == NULL ? NULL : input->indices + start;
+        piece.point_indices =
+            input->point_indices == NULL ? piece.indices : input->point_indices + start;
         piece.points = (const uint8_t *)input->points + skip * plan->kernels->affine_bytes;
         piece.scalars = (const uint8_t *)input->scalars + skip * PM_FR_BYTES;
         PM_TRY(run_chunk(&piece, chunk, error));
@@ -362,15 +434,4 @@ void pm_gpu_msm_finish(const struct pm_gpu_msm_plan *plan, const void *outputs, 
     const struct pm_group *group = plan->group == PM_MSM_G1 ? curve->g1 : curve->g2;
     pm_gpu_msm_collect(group, &plan->windows, plan->slice_log, outputs, plan->n_chunks,
                        plan->kernels->jacobian_bytes, result);
-}
-
-static const struct pm_gpu_msm_api api = {.struct_bytes = sizeof(struct pm_gpu_msm_api),
-                                          .plan_make = pm_gpu_msm_plan_make,
-                                          .run = pm_gpu_msm_run,
-                                          .finish = pm_gpu_msm_finish};
-
-__attribute__((visibility("default"))) pm_gpu_msm_api_get_function pm_gpu_msm_api_get;
-
-const struct pm_gpu_msm_api *pm_gpu_msm_api_get(void) {
-    return &api;
 }

@@ -63,10 +63,21 @@ pm_status pm_gpu_msm_plan_make(struct pm_gpu_device *device, pm_curve_id curve,
                                enum pm_msm_group group, uint64_t n, uint64_t limit_bytes,
                                uint32_t n_windows, struct pm_gpu_msm_plan *plan, pm_error *error);
 
+/* The same with a limit for plan->outputs_bytes too. */
+struct pm_gpu_msm_limits {
+    uint64_t workspace_bytes, outputs_bytes;
+};
+pm_status pm_gpu_msm_plan_within(struct pm_gpu_device *device, pm_curve_id curve,
+                                 enum pm_msm_group group, uint64_t n,
+                                 const struct pm_gpu_msm_limits *limits, uint32_t n_windows,
+                                 struct pm_gpu_msm_plan *plan, pm_error *error);
+
 struct pm_gpu_msm_input {
     const void *points, *scalars;
-    /* NULL: all of them. Otherwise n numbers of scalars, which are those of their points too. */
+    /* NULL: all of them. Otherwise n numbers of scalars. */
     const uint32_t *indices;
+    /* NULL: their points have the same numbers. Otherwise n numbers of points, with indices. */
+    const uint32_t *point_indices;
 };
 
 /* Puts everything on the stream; workspace: plan->workspace_bytes of the device, 256-byte aligned;
@@ -77,19 +88,5 @@ pm_status pm_gpu_msm_run(const struct pm_gpu_stream *stream, const struct pm_gpu
                          const struct pm_gpu_event *marks, pm_error *error);
 /* After the stream: result is Jacobian, the bytes that the CPU's have. */
 void pm_gpu_msm_finish(const struct pm_gpu_msm_plan *plan, const void *outputs, void *result);
-
-struct pm_gpu_msm_api {
-    uint32_t struct_bytes;
-    pm_status (*plan_make)(struct pm_gpu_device *device, pm_curve_id curve, enum pm_msm_group group,
-                           uint64_t n, uint64_t limit_bytes, uint32_t n_windows,
-                           struct pm_gpu_msm_plan *plan, pm_error *error);
-    pm_status (*run)(const struct pm_gpu_stream *stream, const struct pm_gpu_msm_plan *plan,
-                     const struct pm_gpu_msm_input *input, void *workspace, void *outputs,
-                     const struct pm_gpu_event *marks, pm_error *error);
-    void (*finish)(const struct pm_gpu_msm_plan *plan, const void *outputs, void *result);
-};
-
-typedef const struct pm_gpu_msm_api *pm_gpu_msm_api_get_function(void);
-#define PM_GPU_MSM_API_GET_NAME "pm_gpu_msm_api_get"
 
 #endif

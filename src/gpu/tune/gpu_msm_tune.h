@@ -21,12 +21,18 @@ static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {0.67, 0.34
 /* The fewest entries of a segment, and the entries from which more segments than fit at once are
  * made, up to so many times as many. */
 #define PM_GPU_MSM_SEGMENT_MIN 8
-#define PM_GPU_MSM_SEGMENT_LONG 256
+#define PM_GPU_MSM_SEGMENT_LONG 128
 #define PM_GPU_MSM_WAVES_MAX 4
 #define PM_GPU_MSM_MERGE_SEGMENT 8
 /* Buckets that one thread sums in a row, as a power of two. */
 #define PM_GPU_MSM_SLICE_LOG_MAX 6
 #define PM_GPU_MSM_SLICE_THREADS 256 /* of one multiprocessor */
+/* What a batch of windows takes beside its additions, in nanoseconds, and the fewest points that
+ * are a chunk of their own. */
+#define PM_GPU_MSM_BATCH_NS 5e5
+#define PM_GPU_MSM_CHUNK_MIN 1024
+/* Chunks of one piece of a sum; beyond that the sum is done in more pieces. */
+#define PM_GPU_SUM_CHUNKS_MAX 4
 /* Entries and buckets of a batch of windows. */
 #define PM_GPU_MSM_BATCH_ENTRIES (UINT64_C(1) << 28)
 #define PM_GPU_MSM_BATCH_BUCKETS ((UINT64_C(1) << 24) - 1)
