@@ -61,7 +61,7 @@ target_link_options(proofmill_gpu PRIVATE LINKER:--exclude-libs,ALL)
 pm_gpu_add_instances(pm_gpu_card card_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_kernels_instance.cu)
 file(GLOB card_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_*.c)
-list(FILTER card_sources EXCLUDE REGEX "card_msm_main")
+list(FILTER card_sources EXCLUDE REGEX "card_(msm_|prove)")
 add_executable(card_test EXCLUDE_FROM_ALL ${card_sources} ${card_objects}
                ${PROJECT_SOURCE_DIR}/test/gpu/card_device.cu)
 target_include_directories(card_test PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
@@ -72,16 +72,26 @@ target_compile_definitions(card_test PRIVATE _GNU_SOURCE)
 # Multi-scalar multiplication: tests and, with known results, times.
 pm_gpu_add_instances(pm_gpu_card_msm card_msm_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_kernels_instance.cu)
-add_executable(card_msm_test EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_main.c
-               ${card_msm_objects})
+file(GLOB card_msm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_*.c)
+add_executable(card_msm_test EXCLUDE_FROM_ALL ${card_msm_sources} ${card_msm_objects})
 target_include_directories(card_msm_test PRIVATE ${PROJECT_SOURCE_DIR}/test
                            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(card_msm_test PRIVATE proofmill_static ${CMAKE_DL_LIBS})
 target_compile_definitions(card_msm_test PRIVATE _GNU_SOURCE)
 
+# Whole proofs, compared with the CPU's and timed.
+add_executable(card_prove EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_prove.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_prove_partition.c
+               ${PROJECT_SOURCE_DIR}/bench/synthetic.c ${PROJECT_SOURCE_DIR}/bench/synthetic_plan.c)
+target_include_directories(card_prove PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
+                           ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/bench)
+target_link_libraries(card_prove PRIVATE pm_flags proofmill_static ${CMAKE_DL_LIBS} m)
+target_compile_definitions(card_prove PRIVATE _GNU_SOURCE)
+
 file(GLOB bench_instances CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*_instance.cu)
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*.c
-     ${PROJECT_SOURCE_DIR}/bench/gpu/gpu_limits.cu)
+     ${PROJECT_SOURCE_DIR}/bench/gpu/*.cu)
+list(REMOVE_ITEM bench_sources ${bench_instances})
 pm_gpu_add_instances(pm_gpu_bench bench_objects ${bench_instances})
 add_executable(proofmill-gpu-bench EXCLUDE_FROM_ALL ${bench_sources} ${bench_objects})
 target_include_directories(proofmill-gpu-bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu
@@ -91,4 +101,5 @@ target_compile_definitions(proofmill-gpu-bench PRIVATE _GNU_SOURCE)
 
 install(TARGETS proofmill_gpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test proofmill-gpu-bench)
+add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test card_prove
+                  proofmill-gpu-bench)

@@ -17,6 +17,7 @@ case $? in
 77) exit 0 ;; # no device: said so
 *) exit 1 ;;
 esac
+"$build/card_test" "$library" fault || exit 1 # a process of its own: its device is bad afterwards
 "$build/card_msm_test" "$library" check || exit 1
 if ! command -v compute-sanitizer >/dev/null; then
     printf 'compute-sanitizer is not installed: skipped\n'

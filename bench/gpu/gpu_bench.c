@@ -1,63 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Times what a card does, beside the least time it could take:
  *
- *     proofmill-gpu-bench LIBRARY [quick|full] [LEVELS_MAX TILE_LOG]
+ *     proofmill-gpu-bench LIBRARY [quick|full|witness|matrices] [LEVELS_MAX TILE_LOG]
  *
  * limits   operations a second, bytes a second
  * field    products, sums
+ * witness  ways to the device, checks, matrices times it; nothing else, or the last alone, if so
+ *          asked
  * ntt, h   milliseconds; the floor is the number of products by a constant, at the rate measured
  *          in the same run, and nothing else.
  *
  * Each time is the median of several runs between events, after one that warms up. */
-#include "gpu_rates.h"
+#include "gpu_bench.h"
 
 #include "gpu/load/gpu_load.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RUNS 7
 #define SCRATCH_BYTES (UINT64_C(64) << 20)
 
-static struct {
-    const struct pm_gpu_api *api;
-    struct pm_gpu_device *device;
-    struct pm_gpu_stream stream;
-    struct pm_gpu_event from, to;
-    struct pm_gpu_facts facts;
-    struct pm_gpu_buffer scratch;
-    const struct gpu_rates *rates;
-    pm_curve_id curve;
-    double factor_per_s; /* products by a constant, measured */
-    uint32_t levels_max, tile_log;
-    bool is_full;
-} bench;
+struct gpu_bench bench;
 
-#define NEED(call)                                                                                 \
-    do {                                                                                           \
-        pm_error error = PM_ERROR_INIT;                                                            \
-        if ((call) != PM_OK) {                                                                     \
-            (void)fprintf(stderr, "proofmill-gpu-bench: %s\n", error.message);                     \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static void need_cuda(int status) {
+void bench_need_cuda(int status) {
     if (status != 0) {
         (void)fprintf(stderr, "proofmill-gpu-bench: CUDA error %d\n", status);
         exit(1);
     }
 }
 
-static struct pm_gpu_buffer get(enum pm_gpu_mechanism mechanism, uint64_t bytes) {
+struct pm_gpu_buffer bench_get(enum pm_gpu_mechanism mechanism, uint64_t bytes) {
     struct pm_gpu_buffer buffer;
     NEED(bench.api->memory_get(bench.device, &bench.stream, mechanism, "bench", bytes, NULL,
                                __FILE__, __LINE__, &buffer, &error));
     return buffer;
 }
 
-static void release(struct pm_gpu_buffer *buffer) {
+void bench_release(struct pm_gpu_buffer *buffer) {
     bench.api->memory_release(bench.device, &bench.stream, buffer);
 }
 
@@ -66,8 +45,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Milliseconds of one call of work. */
-static double time_ms(void (*work)(void *argument), void *argument) {
+double bench_time_ms(void (*work)(void *argument), void *argument) {
     float ms[RUNS];
     work(argument);
     for (int i = 0; i < RUNS; i++) {
@@ -91,19 +69,20 @@ struct rate_work {
 
 static void run_rate(void *argument) {
     struct rate_work *work = argument;
-    need_cuda(work->is_limit ? gpu_limit_run((enum gpu_limit)work->which, bench.scratch.address,
-                                             bench.facts.n_multiprocessors, &work->n_operations,
-                                             bench.stream.raw)
-                             : bench.rates->run((enum gpu_rate)work->which, bench.scratch.address,
-                                                bench.facts.n_multiprocessors, &work->n_operations,
-                                                bench.stream.raw));
+    bench_need_cuda(work->is_limit
+                        ? gpu_limit_run((enum gpu_limit)work->which, bench.scratch.address,
+                                        bench.facts.n_multiprocessors, &work->n_operations,
+                                        bench.stream.raw)
+                        : bench.rates->run((enum gpu_rate)work->which, bench.scratch.address,
+                                           bench.facts.n_multiprocessors, &work->n_operations,
+                                           bench.stream.raw));
 }
 
 static double operations_per_s(bool is_limit, int which) {
     struct rate_work work = {.is_limit = is_limit, .which = which};
-    need_cuda(bench.rates->random(bench.scratch.address, SCRATCH_BYTES / PM_FR_BYTES, 1,
-                                  bench.stream.raw));
-    const double ms = time_ms(run_rate, &work);
+    bench_need_cuda(bench.rates->random(bench.scratch.address, SCRATCH_BYTES / PM_FR_BYTES, 1,
+                                        bench.stream.raw));
+    const double ms = bench_time_ms(run_rate, &work);
     return (double)work.n_operations / ms * 1e3;
 }
 
@@ -130,21 +109,22 @@ static void run_copy(void *argument) {
 
 static void bench_copies(void) {
     const uint64_t bytes = UINT64_C(1) << 30;
-    struct pm_gpu_buffer a = get(PM_GPU_STREAM, bytes), b = get(PM_GPU_STREAM, bytes);
-    struct pm_gpu_buffer host = get(PM_GPU_PINNED, bytes);
+    struct pm_gpu_buffer a = bench_get(PM_GPU_STREAM, bytes), b = bench_get(PM_GPU_STREAM, bytes);
+    struct pm_gpu_buffer host = bench_get(PM_GPU_PINNED, bytes);
     memset(host.address, 1, bytes);
     struct copy_work work = {&b, &a, 0};
+    bench.copy_bytes_per_s = 2e3 * (double)bytes / bench_time_ms(run_copy, &work);
     printf("%-34s %8.0f GB/s (read and written)\n", "copy on the device",
-           2e-6 * (double)bytes / time_ms(run_copy, &work));
+           bench.copy_bytes_per_s * 1e-9);
     work = (struct copy_work){&a, &host, 1};
-    printf("%-34s %8.1f GB/s\n", "host to device, pinned",
-           1e-6 * (double)bytes / time_ms(run_copy, &work));
+    bench.upload_bytes_per_s = 1e3 * (double)bytes / bench_time_ms(run_copy, &work);
+    printf("%-34s %8.1f GB/s\n", "host to device, pinned", bench.upload_bytes_per_s * 1e-9);
     work = (struct copy_work){&host, &a, 2};
     printf("%-34s %8.1f GB/s\n", "device to host, pinned",
-           1e-6 * (double)bytes / time_ms(run_copy, &work));
-    release(&a);
-    release(&b);
-    release(&host);
+           1e-6 * (double)bytes / bench_time_ms(run_copy, &work));
+    bench_release(&a);
+    bench_release(&b);
+    bench_release(&host);
 }
 
 static void bench_limits(void) {
@@ -164,6 +144,8 @@ static void bench_fields(void) {
                rate * 1e-9);
         if (which == GPU_RATE_FR_FACTOR) {
             bench.factor_per_s = rate;
+        } else if (which == GPU_RATE_FR_MUL) {
+            bench.product_per_s = rate;
         }
     }
 }
@@ -206,7 +188,7 @@ static void bench_ntt(const struct pm_gpu_domain *domain, void *vector) {
                  {"inverse NN", {.inverse = true, .in = PM_GPU_NATURAL, .out = PM_GPU_NATURAL}}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct ntt_work work = {domain, kinds[i].transform, vector};
-        report_ms(kinds[i].name, domain->log_n, time_ms(run_ntt, &work),
+        report_ms(kinds[i].name, domain->log_n, bench_time_ms(run_ntt, &work),
                   transform_products(domain->log_n));
     }
 }
@@ -236,7 +218,7 @@ static void bench_h(const struct pm_gpu_domain *domain, struct pm_gpu_buffer vec
         /* Two products a value for each set of powers, one for a constant. */
         const double scalings = reduction == PM_GPU_REDUCTION_BELLMAN ? 7 : 6;
         report_ms(reduction == PM_GPU_REDUCTION_BELLMAN ? "h bellman" : "h snarkjs", domain->log_n,
-                  time_ms(run_h, &work),
+                  bench_time_ms(run_h, &work),
                   6 * transform_products(domain->log_n) +
                       scalings * (double)(UINT64_C(1) << domain->log_n));
         bench.api->h_destroy(&h);
@@ -248,8 +230,8 @@ static void bench_size(uint32_t log_n) {
     struct pm_gpu_domain domain;
     struct pm_gpu_buffer vectors[3];
     for (int k = 0; k < 3; k++) {
-        vectors[k] = get(PM_GPU_STREAM, n * PM_FR_BYTES);
-        need_cuda(bench.rates->random(vectors[k].address, n, (uint64_t)k, bench.stream.raw));
+        vectors[k] = bench_get(PM_GPU_STREAM, n * PM_FR_BYTES);
+        bench_need_cuda(bench.rates->random(vectors[k].address, n, (uint64_t)k, bench.stream.raw));
     }
     NEED(bench.api->domain_create(&bench.stream, bench.curve, log_n, PM_GPU_ROOT_SNARKJS,
                                   bench.levels_max, bench.tile_log, &domain, &error));
@@ -257,7 +239,7 @@ static void bench_size(uint32_t log_n) {
     bench_h(&domain, vectors);
     bench.api->domain_destroy(&domain);
     for (int k = 0; k < 3; k++) {
-        release(&vectors[k]);
+        bench_release(&vectors[k]);
     }
 }
 
@@ -274,11 +256,14 @@ static void bench_curve(pm_curve_id curve, const struct gpu_rates *rates) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        (void)fprintf(stderr,
-                      "usage: proofmill-gpu-bench LIBRARY [quick|full] [LEVELS_MAX TILE_LOG]\n");
+        (void)fprintf(stderr, "usage: proofmill-gpu-bench LIBRARY [quick|full|witness|matrices] "
+                              "[LEVELS_MAX TILE_LOG]\n");
         return 2;
     }
-    bench.is_full = argc > 2 && strcmp(argv[2], "full") == 0;
+    const char *what = argc > 2 ? argv[2] : "quick";
+    const bool only_matrices = strcmp(what, "matrices") == 0;
+    const bool only_witness = only_matrices || strcmp(what, "witness") == 0;
+    bench.is_full = strcmp(what, "full") == 0;
     if (argc > 4) {
         bench.levels_max = (uint32_t)atoi(argv[3]);
         bench.tile_log = (uint32_t)atoi(argv[4]);
@@ -289,18 +274,23 @@ int main(int argc, char **argv) {
     NEED(bench.api->stream_create(bench.device, &bench.stream, &error));
     NEED(bench.api->event_create(bench.device, &bench.from, &error));
     NEED(bench.api->event_create(bench.device, &bench.to, &error));
-    bench.scratch = get(PM_GPU_ONCE, SCRATCH_BYTES);
+    bench.scratch = bench_get(PM_GPU_ONCE, SCRATCH_BYTES);
     bench.rates = &gpu_rates_bls12_381;
     printf("%s, %u multiprocessors; plan %u %u\n", bench.facts.name, bench.facts.n_multiprocessors,
            bench.levels_max, bench.tile_log);
+    bench.curve = PM_CURVE_BLS12_381;
     if (argc <= 4) {
         bench_limits();
+        bench_fields();
+        bench_witness(only_matrices);
     }
-    bench_curve(PM_CURVE_BLS12_381, &gpu_rates_bls12_381);
-    if (argc <= 4) {
+    if (!only_witness) {
+        bench_curve(PM_CURVE_BLS12_381, &gpu_rates_bls12_381);
+    }
+    if (!only_witness && argc <= 4) {
         bench_curve(PM_CURVE_BN254, &gpu_rates_bn254);
     }
-    release(&bench.scratch);
+    bench_release(&bench.scratch);
     bench.api->event_destroy(&bench.from);
     bench.api->event_destroy(&bench.to);
     bench.api->stream_destroy(&bench.stream);

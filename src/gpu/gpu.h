@@ -4,17 +4,21 @@
  *
  * The library is a shared object of its own, opened when a device is asked for (gpu_load.h), so
  * that a build with CUDA runs where there is no device, no driver and no CUDA. Each function is the
- * one of the same name with pm_gpu_ before it in gpu/device/gpu_device.h and gpu/op/gpu_ntt_op.h,
+ * one of the same name with pm_gpu_ before it in gpu/device/gpu_device.h and the headers of gpu/op,
  * which hold the contracts.
  */
 #ifndef PM_GPU_GPU_H
 #define PM_GPU_GPU_H
 
 #include "gpu/device/gpu_device.h"
+#include "gpu/op/gpu_msm_op.h"
 #include "gpu/op/gpu_ntt_op.h"
+#include "gpu/op/gpu_scalars_op.h"
+#include "gpu/op/gpu_sparse_op.h"
+#include "gpu/op/gpu_sum_op.h"
 
 /* Both sides must be of one build: the table has no promise beyond it. */
-#define PM_GPU_API_VERSION 1
+#define PM_GPU_API_VERSION 2
 
 struct pm_gpu_api {
     uint32_t version;      /* PM_GPU_API_VERSION */
@@ -33,10 +37,12 @@ struct pm_gpu_api {
     uint64_t (*device_n_launches)(const struct pm_gpu_device *device);
     void (*device_lock)(struct pm_gpu_device *device);
     void (*device_unlock)(struct pm_gpu_device *device);
+    bool (*device_lock_within)(struct pm_gpu_device *device, uint32_t timeout_ms);
     pm_status (*stream_create)(struct pm_gpu_device *device, struct pm_gpu_stream *stream,
                                pm_error *error);
     void (*stream_destroy)(struct pm_gpu_stream *stream);
     pm_status (*stream_wait)(const struct pm_gpu_stream *stream, pm_error *error);
+    pm_status (*stream_is_done)(const struct pm_gpu_stream *stream, bool *is_done, pm_error *error);
     pm_status (*event_create)(struct pm_gpu_device *device, struct pm_gpu_event *event,
                               pm_error *error);
     void (*event_destroy)(struct pm_gpu_event *event);
@@ -52,6 +58,7 @@ struct pm_gpu_api {
                             pm_error *error);
     void (*memory_release)(struct pm_gpu_device *device, const struct pm_gpu_stream *stream,
                            struct pm_gpu_buffer *buffer);
+    bool (*memory_is_pinned)(struct pm_gpu_device *device, const void *address);
     pm_status (*upload)(const struct pm_gpu_stream *stream, void *to, const void *from,
                         uint64_t bytes, pm_error *error);
     pm_status (*download)(const struct pm_gpu_stream *stream, void *to, const void *from,
@@ -90,6 +97,32 @@ struct pm_gpu_api {
                           const void *c, pm_error *error);
     pm_status (*h_run)(const struct pm_gpu_h *h, const struct pm_gpu_stream *stream, void *a,
                        void *b, void *c, bool has_c, pm_error *error);
+    uint64_t (*sparse_bytes)(uint64_t n_rows, uint64_t n_terms, uint64_t n_coefficients);
+    void (*sparse_place)(struct pm_gpu_sparse *matrix, void *buffer, uint64_t offsets[3]);
+    pm_status (*sparse_multiply)(const struct pm_gpu_stream *stream, pm_curve_id curve,
+                                 const struct pm_gpu_sparse *matrix, const void *w, void *out,
+                                 uint64_t n_out, pm_error *error);
+    pm_status (*scalars_take)(const struct pm_gpu_stream *stream, pm_curve_id curve,
+                              enum pm_gpu_conversion conversion, void *values, uint64_t n,
+                              void *scratch, uint64_t *lowest, pm_error *error);
+    pm_status (*scalars_expand)(const struct pm_gpu_stream *stream, const void *packed, uint64_t n,
+                                void *values, pm_error *error);
+    pm_status (*msm_plan_make)(struct pm_gpu_device *device, pm_curve_id curve,
+                               enum pm_msm_group group, uint64_t n, uint64_t limit_bytes,
+                               uint32_t n_windows, struct pm_gpu_msm_plan *plan, pm_error *error);
+    pm_status (*msm_run)(const struct pm_gpu_stream *stream, const struct pm_gpu_msm_plan *plan,
+                         const struct pm_gpu_msm_input *input, void *workspace, void *outputs,
+                         const struct pm_gpu_event *marks, pm_error *error);
+    void (*msm_finish)(const struct pm_gpu_msm_plan *plan, const void *outputs, void *result);
+    uint64_t (*classes_bytes)(uint64_t n);
+    pm_status (*classify)(const struct pm_gpu_stream *stream, pm_curve_id curve,
+                          const void *scalars, uint64_t n, void *classes, pm_error *error);
+    pm_status (*sum_bytes)(struct pm_gpu_device *device, pm_curve_id curve, enum pm_msm_group group,
+                           uint64_t n, bool has_classes, uint64_t limit_bytes,
+                           uint64_t *workspace_bytes, uint64_t *outputs_bytes, pm_error *error);
+    pm_status (*sum_run)(const struct pm_gpu_stream *stream, const struct pm_gpu_sum_input *input,
+                         void *workspace, uint64_t workspace_bytes, void *outputs,
+                         uint64_t outputs_bytes, void *result, pm_error *error);
 };
 
 /* The one name that libproofmill-gpu exports: pm_gpu_api_get. */

@@ -23,8 +23,8 @@ struct card {
     const struct pm_curve *curve;
     const struct pm_poly *poly;
     const struct card_kernels *kernels;
-    const char *only; /* the tests to run, or NULL for all */
-    bool is_small;    /* under a sanitizer: sizes that it can follow */
+    char *const *only; /* names of the tests to run, NULL behind; none: all */
+    bool is_small;     /* under a sanitizer: sizes that it can follow */
 };
 
 extern struct seeded_random card_entropy;
@@ -66,6 +66,11 @@ void card_test_curves(const struct card *card);
 void card_test_transforms(const struct card *card);
 void card_test_large_transforms(const struct card *card);
 void card_test_h(const struct card *card);
+void card_test_sparse(const struct card *card);
+void card_test_scalars(const struct card *card);
+void card_test_large_scalars(const struct card *card);
 void card_test_memory(const struct card *card);
+/* Leaves the device bad: the last thing that a process does. */
+void card_test_fault(const struct card *card);
 
 #endif

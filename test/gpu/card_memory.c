@@ -2,6 +2,7 @@
 /* Memory that runs out at any allocation, requests that cannot be met, what is reported of it. */
 #include "card.h"
 
+#include <pthread.h>
 #include <string.h>
 
 struct tally {
@@ -20,8 +21,8 @@ static void count(void *user, const struct pm_gpu_memory_event *event) {
     ++tally->n_events;
 }
 
-/* The factors, three tables of powers, a, b, staging. */
-#define JOB_ALLOCATIONS 7
+/* The factors, three tables of powers, a, b, staging, the caller's memory. */
+#define JOB_ALLOCATIONS 8
 
 /* A domain, its quotient and vectors; PM_OK, or what failed, with nothing left behind. */
 static pm_status job(const struct card *card, struct pm_gpu_device *device, pm_error *error) {
@@ -29,8 +30,9 @@ static pm_status job(const struct card *card, struct pm_gpu_device *device, pm_e
     struct pm_gpu_stream stream = {0};
     struct pm_gpu_domain domain = {0};
     struct pm_gpu_h h = {0};
-    struct pm_gpu_buffer a = {0}, b = {0}, pinned = {0};
+    struct pm_gpu_buffer a = {0}, b = {0}, pinned = {0}, registered = {0};
     const uint64_t bytes = (uint64_t)PM_FR_BYTES << 10;
+    void *own = card_host_memory(bytes);
     pm_status status = api->stream_create(device, &stream, error);
     if (status == PM_OK) {
         status =
@@ -49,6 +51,10 @@ static pm_status job(const struct card *card, struct pm_gpu_device *device, pm_e
         status = PM_GPU_GET_BY(api, device, NULL, PM_GPU_PINNED, "staging", bytes, &pinned, error);
     }
     if (status == PM_OK) {
+        status = api->memory_get(device, NULL, PM_GPU_REGISTERED, "own", bytes, own, __FILE__,
+                                 __LINE__, &registered, error);
+    }
+    if (status == PM_OK) {
         memset(pinned.address, 0, bytes);
         status = api->upload(&stream, a.address, pinned.address, bytes, error);
     }
@@ -58,12 +64,14 @@ static pm_status job(const struct card *card, struct pm_gpu_device *device, pm_e
     if (status == PM_OK) {
         status = api->stream_wait(&stream, error);
     }
+    api->memory_release(device, NULL, &registered);
     api->memory_release(device, NULL, &pinned);
     api->memory_release(device, &stream, &b);
     api->memory_release(device, &stream, &a);
     api->h_destroy(&h);
     api->domain_destroy(&domain);
     api->stream_destroy(&stream);
+    free(own);
     return status;
 }
 
@@ -108,6 +116,81 @@ static void check_lock(const struct card *card) {
     card->api->device_close(device);
 }
 
+/* Another thread's view of a lock that this one holds. */
+struct contender {
+    const struct card *card;
+    bool had;
+};
+
+static void *contend(void *argument) {
+    struct contender *contender = argument;
+    const struct pm_gpu_api *api = contender->card->api;
+    contender->had = api->device_lock_within(contender->card->device, 20);
+    if (contender->had) {
+        api->device_unlock(contender->card->device);
+    }
+    return NULL;
+}
+
+static bool others_can_lock(const struct card *card) {
+    struct contender contender = {.card = card};
+    pthread_t thread;
+    CARD_CHECK(pthread_create(&thread, NULL, contend, &contender) == 0, "a thread");
+    CARD_CHECK(pthread_join(thread, NULL) == 0, "a thread");
+    return contender.had;
+}
+
+static void check_lock_within(const struct card *card) {
+    CARD_CHECK(card->api->device_lock_within(card->device, 0), "nobody has it");
+    CARD_CHECK(!others_can_lock(card), "this thread has it");
+    card->api->device_unlock(card->device);
+    CARD_CHECK(others_can_lock(card), "nobody has it");
+    card->api->device_lock(card->device);
+    CARD_CHECK(!others_can_lock(card), "this thread has it");
+    card->api->device_unlock(card->device);
+}
+
+/* Memory of the caller's that the card reads and writes by itself. */
+static void check_registered(const struct card *card) {
+    const struct pm_gpu_api *api = card->api;
+    const uint64_t bytes = UINT64_C(3) << 20;
+    struct pm_gpu_buffer registered = {0}, again = {0}, there;
+    pm_error reason = PM_ERROR_INIT;
+    uint8_t *own = card_host_memory(bytes), *wanted = card_host_memory(bytes);
+    seeded_random_bytes(&card_entropy, wanted, bytes);
+    memcpy(own, wanted, bytes);
+    CARD_OK(PM_GPU_GET_BY(api, card->device, &card->stream, PM_GPU_STREAM, "there", bytes, &there,
+                          &error));
+    for (int round = 0; round < 2; round++) { /* what was given back can be had again */
+        bool is_done = false;
+        CARD_OK(api->memory_get(card->device, NULL, PM_GPU_REGISTERED, "own", bytes, own, __FILE__,
+                                __LINE__, &registered, &error));
+        CARD_CHECK(registered.address == own, "another address");
+        CARD_CHECK(api->memory_is_pinned(card->device, own + bytes / 2), "registered is pinned");
+        CARD_CHECK(api->memory_get(card->device, NULL, PM_GPU_REGISTERED, "own", bytes, own,
+                                   __FILE__, __LINE__, &again, &reason) == PM_DEVICE &&
+                       again.bytes == 0 && !api->device_is_bad(card->device),
+                   "registered twice");
+        CARD_CHECK(api->device_live_bytes(card->device, PM_GPU_REGISTERED) == bytes, "live bytes");
+        CARD_OK(api->upload(&card->stream, there.address, own, bytes, &error));
+        CARD_OK(api->stream_wait(&card->stream, &error));
+        memset(own, 0x5a, bytes);
+        CARD_OK(api->download(&card->stream, own, there.address, bytes, &error));
+        while (!is_done) {
+            CARD_OK(api->stream_is_done(&card->stream, &is_done, &error));
+        }
+        CARD_CHECK(memcmp(own, wanted, bytes) == 0, "there and back");
+        api->memory_release(card->device, NULL, &registered);
+        CARD_CHECK(api->device_live_bytes(card->device, PM_GPU_REGISTERED) == 0, "live bytes");
+        CARD_CHECK(!api->memory_is_pinned(card->device, own + bytes / 2), "no longer");
+    }
+    CARD_CHECK(!api->memory_is_pinned(card->device, wanted), "it never was");
+    CARD_CHECK(!api->memory_is_pinned(card->device, there.address), "memory of the device");
+    api->memory_release(card->device, &card->stream, &there);
+    free(own);
+    free(wanted);
+}
+
 static void check_impossible(const struct card *card) {
     struct pm_gpu_buffer buffer = {0};
     struct pm_gpu_domain domain;
@@ -123,6 +206,9 @@ static void check_impossible(const struct card *card) {
     CARD_CHECK(card->api->domain_create(&card->stream, card->id, 31, PM_GPU_ROOT_SNARKJS, 0, 0,
                                         &domain, &error) == PM_UNSUPPORTED,
                "2^31 points");
+    CARD_CHECK(card->api->domain_create(&card->stream, card->id, 20, PM_GPU_ROOT_SNARKJS, 0, 24,
+                                        &domain, &error) == PM_UNSUPPORTED,
+               "a tile of 2^24 scalars");
     CARD_CHECK(card->api->device_open(1000, NULL, &(struct pm_gpu_device *){NULL}, &error) ==
                    PM_NO_DEVICE,
                "device 1000");
@@ -135,8 +221,44 @@ void card_test_memory(const struct card *card) {
     CARD_OK(card->api->device_free_bytes(card->device, &before, &error));
     check_failing(card, JOB_ALLOCATIONS);
     check_lock(card);
+    check_lock_within(card);
+    check_registered(card);
     check_impossible(card);
     CARD_OK(card->api->device_free_bytes(card->device, &after, &error));
     CARD_CHECK(after + (UINT64_C(4) << 20) >= before, "free memory: %llu before, %llu after",
                (unsigned long long)before, (unsigned long long)after);
+}
+
+/* ---- A fault inside a kernel ------------------------------------------------------------------
+ */
+
+void card_test_fault(const struct card *card) {
+    const struct pm_gpu_api *api = card->api;
+    const uint64_t bytes = UINT64_C(64) * PM_FR_BYTES;
+    struct pm_gpu_buffer values, more = {0};
+    struct pm_gpu_device *again = NULL;
+    pm_error reason = PM_ERROR_INIT;
+    CARD_OK(PM_GPU_GET_BY(api, card->device, &card->stream, PM_GPU_STREAM, "values", bytes, &values,
+                          &error));
+    CARD_OK(api->stream_wait(&card->stream, &error));
+    /* A chunk at an address that is nobody's. */
+    CARD_OK(api->scalars_expand(&card->stream, (const void *)(uintptr_t)4096, 64, values.address,
+                                &error));
+    CARD_CHECK(api->stream_wait(&card->stream, &reason) == PM_DEVICE &&
+                   strstr(reason.message, "cudaStreamSynchronize") != NULL,
+               "%s", reason.message);
+    printf("as it should: %s\n", reason.message);
+    CARD_CHECK(api->device_is_bad(card->device), "it is");
+    reason = (pm_error)PM_ERROR_INIT;
+    CARD_CHECK(PM_GPU_GET_BY(api, card->device, &card->stream, PM_GPU_STREAM, "more", bytes, &more,
+                             &reason) == PM_DEVICE &&
+                   more.bytes == 0,
+               "%s", reason.message);
+    printf("as it should: %s\n", reason.message);
+    CARD_CHECK(api->fill(&card->stream, values.address, 0, bytes, &reason) == PM_DEVICE, "a fill");
+    CARD_CHECK(api->stream_wait(&card->stream, &reason) == PM_DEVICE, "a wait");
+    api->memory_release(card->device, &card->stream, &values);
+    CARD_CHECK(api->device_live_bytes(card->device, PM_GPU_STREAM) == 0, "live bytes");
+    CARD_CHECK(api->device_open(0, NULL, &again, &reason) == PM_DEVICE && again == NULL,
+               "opened again: %s", reason.message);
 }

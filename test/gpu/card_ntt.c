@@ -8,21 +8,34 @@
 
 /* ---- Vectors --------------------------------------------------------------------------------- */
 
+#define VECTOR_GRAIN 4096 /* scalars that a thread takes at a time */
+
 static uint64_t bytes_of(uint32_t log_n) {
     return (uint64_t)PM_FR_BYTES << log_n;
 }
 
+struct fill_task {
+    uint64_t *v, seed;
+};
+
+static void fill_task(void *argument, size_t begin, size_t end) {
+    const struct fill_task *task = argument;
+    struct seeded_random random = {.state = task->seed ^ UINT64_C(0x9e3779b97f4a7c15) * begin};
+    for (size_t i = begin; i < end; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            task->v[4 * i + k] = seeded_random_u64(&random);
+        }
+        task->v[4 * i + 3] >>= 3;
+    }
+}
+
 static uint64_t *random_vector(const struct card *card, uint32_t log_n) {
     uint64_t *v = card_host_memory(bytes_of(log_n));
-    for (uint64_t i = 0; i < UINT64_C(1) << log_n; i++) {
-        if (log_n < 14 || i % 64 == 0) {
-            card_edge_value(card->curve->fr, v + 4 * i);
-            continue;
-        }
-        for (int k = 0; k < 4; k++) {
-            v[4 * i + (uint64_t)k] = seeded_random_u64(&card_entropy);
-        }
-        v[4 * i + 3] >>= 3;
+    const uint64_t n = UINT64_C(1) << log_n, edge_step = log_n < 14 ? 1 : 64;
+    struct fill_task task = {.v = v, .seed = seeded_random_u64(&card_entropy)};
+    pm_team_for(card->team, n, VECTOR_GRAIN, fill_task, &task);
+    for (uint64_t i = 0; i < n; i += edge_step) {
+        card_edge_value(card->curve->fr, v + 4 * i);
     }
     return v;
 }
@@ -33,16 +46,27 @@ static uint64_t *copy_of(const uint64_t *v, uint32_t log_n) {
     return r;
 }
 
-static uint64_t *reversed_of(const uint64_t *v, uint32_t log_n) {
-    uint64_t *r = card_host_memory(bytes_of(log_n));
-    for (uint64_t i = 0; i < UINT64_C(1) << log_n; i++) {
-        uint64_t j = 0;
-        for (uint32_t k = 0; k < log_n; k++) {
-            j |= (i >> k & 1) << (log_n - 1 - k);
+struct reverse_task {
+    const uint64_t *from;
+    uint64_t *to;
+    uint32_t log_n;
+};
+
+static void reverse_task(void *argument, size_t begin, size_t end) {
+    const struct reverse_task *task = argument;
+    for (size_t i = begin; i < end; i++) {
+        size_t j = 0;
+        for (uint32_t k = 0; k < task->log_n; k++) {
+            j |= (i >> k & 1) << (task->log_n - 1 - k);
         }
-        memcpy(r + 4 * j, v + 4 * i, PM_FR_BYTES);
+        memcpy(task->to + 4 * i, task->from + 4 * j, PM_FR_BYTES);
     }
-    return r;
+}
+
+static uint64_t *reversed_of(const struct card *card, const uint64_t *v, uint32_t log_n) {
+    struct reverse_task task = {.from = v, .to = card_host_memory(bytes_of(log_n)), .log_n = log_n};
+    pm_team_for(card->team, (size_t)1 << log_n, VECTOR_GRAIN, reverse_task, &task);
+    return task.to;
 }
 
 static struct pm_gpu_buffer device_vector(const struct card *card, uint32_t log_n) {
@@ -57,10 +81,15 @@ static void up(const struct card *card, struct pm_gpu_buffer *to, const uint64_t
     CARD_OK(card->api->upload(&card->stream, to->address, from, bytes_of(log_n), &error));
 }
 
+static void poison_task(void *argument, size_t begin, size_t end) {
+    uint64_t *to = argument;
+    memset(to + 4 * begin, 0xee, PM_FR_BYTES * (end - begin));
+}
+
 /* Downloads into poisoned memory. */
 static void down(const struct card *card, uint64_t *to, const struct pm_gpu_buffer *from,
                  uint32_t log_n) {
-    memset(to, 0xee, bytes_of(log_n));
+    pm_team_for(card->team, (size_t)1 << log_n, VECTOR_GRAIN, poison_task, to);
     CARD_OK(card->api->download(&card->stream, to, from->address, bytes_of(log_n), &error));
     CARD_OK(card->api->stream_wait(&card->stream, &error));
 }
@@ -77,8 +106,8 @@ struct transform_case {
 static void check_orders(const struct card *card, const struct pm_gpu_domain *domain, bool inverse,
                          const uint64_t *from, const uint64_t *wanted) {
     const uint32_t log_n = domain->log_n;
-    uint64_t *from_reversed = reversed_of(from, log_n),
-             *wanted_reversed = reversed_of(wanted, log_n);
+    uint64_t *from_reversed = reversed_of(card, from, log_n),
+             *wanted_reversed = reversed_of(card, wanted, log_n);
     uint64_t *got = card_host_memory(bytes_of(log_n));
     struct pm_gpu_buffer in = device_vector(card, log_n), out = device_vector(card, log_n);
     for (int which = 0; which < 8; which++) {
@@ -131,7 +160,7 @@ static void check_size(const struct card *card, const struct transform_case *c) 
 }
 
 void card_test_transforms(const struct card *card) {
-    const uint32_t most = card->is_small ? 13 : 20;
+    const uint32_t most = card->is_small ? 13 : 22;
     for (uint32_t log_n = 0; log_n <= most; log_n++) {
         const struct transform_case c = {.log_n = log_n, .root = (int)(log_n % 2)};
         check_size(card, &c);
@@ -139,11 +168,12 @@ void card_test_transforms(const struct card *card) {
     /* Other plans: passes of few and of many levels, small and large tiles. */
     const struct transform_case plans[] = {{9, 0, 7, 8},  {13, 1, 7, 8},   {13, 0, 9, 12},
                                            {17, 1, 7, 9}, {20, 0, 10, 11}, {19, 0, 8, 12}};
+    struct pm_gpu_facts facts;
+    card->api->device_facts(card->device, &facts);
     for (size_t i = 0; i < (card->is_small ? 3 : sizeof plans / sizeof plans[0]); i++) {
-        check_size(card, &plans[i]);
-    }
-    if (!card->is_small) {
-        check_size(card, &(const struct transform_case){.log_n = 22});
+        if (bytes_of(plans[i].tile_log) <= facts.shared_bytes_per_block_max) {
+            check_size(card, &plans[i]);
+        }
     }
 }
 
@@ -223,7 +253,8 @@ static uint32_t differences(const struct card *card, const void *a, const void *
 
 static void check_large(const struct card *card, uint32_t log_n) {
     struct pm_gpu_domain domain;
-    const uint64_t n = UINT64_C(1) << log_n, rows[] = {0, 1, n / 2, n - 1, n / 3 | 1};
+    const uint64_t n = UINT64_C(1) << log_n, rows[] = {n / 3 | 1, n - 1, 0, 1, n / 2};
+    const size_t n_rows = log_n < 27 ? 5 : 2; /* a row costs 2^log_n products of the host */
     struct pm_gpu_buffer in = device_vector(card, log_n), out = device_vector(card, log_n);
     uint64_t *coefficients = card_host_memory(bytes_of(log_n));
     CARD_OK(card->api->domain_create(&card->stream, card->id, log_n, PM_GPU_ROOT_SNARKJS, 0, 0,
@@ -234,7 +265,7 @@ static void check_large(const struct card *card, uint32_t log_n) {
         struct pm_gpu_transform there = {.out = reversed ? PM_GPU_REVERSED : PM_GPU_NATURAL};
         CARD_OK(card->api->fill(&card->stream, out.address, 0xee, bytes_of(log_n), &error));
         CARD_OK(card->api->ntt(&domain, &card->stream, &there, in.address, out.address, &error));
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t i = 0; i < n_rows; i++) {
             uint64_t at = rows[i];
             for (uint32_t k = 0; reversed && k < log_n; k++) {
                 at = k == 0 ? 0 : at;
@@ -267,6 +298,29 @@ static void scale(const struct card *card, const struct pm_domain *domain, uint6
     card->poly->scale_by_powers(domain, v, base, card->curve->fr->one, card->team);
 }
 
+struct division_task {
+    const struct pm_field *fr;
+    uint64_t *a;
+    const uint64_t *b, *c;
+    uint64_t z[4];
+};
+
+/* a = (a b - c) z. */
+static void division_task(void *argument, size_t begin, size_t end) {
+    const struct division_task *task = argument;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t *a = task->a + 4 * i;
+        task->fr->mul(a, a, task->b + 4 * i);
+        task->fr->sub(a, a, task->c + 4 * i);
+        task->fr->mul(a, a, task->z);
+    }
+}
+
+static void from_mont_task(void *argument, size_t begin, size_t end) {
+    const struct division_task *task = argument;
+    task->fr->from_mont(task->a + 4 * begin, task->a + 4 * begin, end - begin);
+}
+
 /* Seven transforms by the book: all three to the coset, the division there, and back. */
 static void reference_bellman(const struct card *card, const struct pm_domain *domain, uint64_t *a,
                               uint64_t *b, uint64_t *c) {
@@ -284,14 +338,12 @@ static void reference_bellman(const struct card *card, const struct pm_domain *d
         scale(card, domain, vectors[k], g);
         CARD_OK(card->poly->forward(domain, vectors[k], card->team, NULL, &error));
     }
-    for (uint64_t i = 0; i < n; i++) {
-        fr->mul(a + 4 * i, a + 4 * i, b + 4 * i);
-        fr->sub(a + 4 * i, a + 4 * i, c + 4 * i);
-        fr->mul(a + 4 * i, a + 4 * i, z);
-    }
+    struct division_task task = {.fr = fr, .a = a, .b = b, .c = c};
+    memcpy(task.z, z, sizeof z);
+    pm_team_for(card->team, n, VECTOR_GRAIN, division_task, &task);
     CARD_OK(card->poly->inverse(domain, a, card->team, NULL, &error));
     scale(card, domain, a, back);
-    fr->from_mont(a, a, n);
+    pm_team_for(card->team, n, VECTOR_GRAIN, from_mont_task, &task);
 }
 
 static void reference_snarkjs(const struct card *card, const struct pm_domain *domain, uint64_t *a,
@@ -386,7 +438,7 @@ static void check_h(const struct card *card, const struct h_case *hc) {
 }
 
 void card_test_h(const struct card *card) {
-    const uint32_t most = card->is_small ? 12 : 18;
+    const uint32_t most = card->is_small ? 12 : 22;
     for (uint32_t log_n = 1; log_n <= most; log_n++) {
         for (int which = 0; which < 4; which++) {
             const struct h_case hc = {.log_n = log_n,
@@ -394,9 +446,5 @@ void card_test_h(const struct card *card) {
                                       .valid = (which & 2) != 0};
             check_h(card, &hc);
         }
-    }
-    if (!card->is_small) {
-        check_h(card, &(const struct h_case){22, PM_GPU_REDUCTION_BELLMAN, true});
-        check_h(card, &(const struct h_case){22, PM_GPU_REDUCTION_SNARKJS, false});
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Tests on a card: card_test LIBRARY [full|small [TEST]]. Exit status 77: no device. */
+/* Tests on a card: card_test LIBRARY [fault|full|small [TEST]...]. Exit status 77: no device. */
 #include "card.h"
 
 #include "base/memory.h"
@@ -258,10 +258,19 @@ static double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static bool is_wanted(const struct card *card, const char *name) {
+    for (size_t i = 0; card->only[i] != NULL; i++) {
+        if (strcmp(card->only[i], name) == 0) {
+            return true;
+        }
+    }
+    return card->only[0] == NULL;
+}
+
 static void run(const struct card *card, const char *name, void (*test)(const struct card *)) {
     const uint64_t before = card->api->device_n_launches(card->device);
     const double start_s = now_s();
-    if (card->only != NULL && strcmp(card->only, name) != 0) {
+    if (!is_wanted(card, name)) {
         return;
     }
     test(card);
@@ -281,20 +290,24 @@ static void run_curve(struct card *card, pm_curve_id id) {
     run(card, "curves", card_test_curves);
     run(card, "transforms", card_test_transforms);
     run(card, "h", card_test_h);
+    run(card, "sparse", card_test_sparse);
+    run(card, "scalars", card_test_scalars);
     if (!card->is_small) {
+        run(card, "large scalars", card_test_large_scalars);
         run(card, "large transforms", card_test_large_transforms);
     }
     run(card, "memory", card_test_memory);
 }
 
 int main(int argc, char **argv) {
+    char *const all[] = {NULL};
     struct card card = {.is_small = argc > 2 && strcmp(argv[2], "small") == 0,
-                        .only = argc > 3 ? argv[3] : NULL};
+                        .only = argc > 3 ? argv + 3 : all};
     pm_error reason = PM_ERROR_INIT;
     struct pm_gpu_facts facts;
     uint32_t n = 0;
     if (argc < 2) {
-        (void)fprintf(stderr, "usage: card_test LIBRARY [full|small [TEST]]\n");
+        (void)fprintf(stderr, "usage: card_test LIBRARY [fault|full|small [TEST]...]\n");
         return 2;
     }
     card_entropy = seeded_random_from_environment();
@@ -308,10 +321,18 @@ int main(int argc, char **argv) {
     printf("%s, compute capability %u.%u, %u multiprocessors, CUDA %u, driver %u\n", facts.name,
            facts.major, facts.minor, facts.n_multiprocessors, facts.runtime, facts.driver);
     CARD_OK(card.api->stream_create(card.device, &card.stream, &error));
+    if (argc > 2 && strcmp(argv[2], "fault") == 0) {
+        card_test_fault(&card);
+        card.api->stream_destroy(&card.stream);
+        card.api->device_close(card.device);
+        printf("all good\n");
+        return 0;
+    }
     CARD_OK(pm_team_create(16, &card.team, &error));
     run_curve(&card, PM_CURVE_BN254);
     run_curve(&card, PM_CURVE_BLS12_381);
-    CARD_CHECK(card.only != NULL || card.api->device_n_launches(card.device) > 0, "no kernel ran");
+    CARD_CHECK(card.only[0] != NULL || card.api->device_n_launches(card.device) > 0,
+               "no kernel ran");
     CARD_CHECK(card.api->device_live_bytes(card.device, PM_GPU_ONCE) == 0, "memory left");
     CARD_CHECK(card.api->device_live_bytes(card.device, PM_GPU_STREAM) == 0, "memory left");
     pm_team_destroy(card.team);

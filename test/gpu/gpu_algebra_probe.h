@@ -24,6 +24,7 @@ struct gpu_field_probe {
     void (*from_mont)(void *r, const void *a);                           /* likewise */
     void (*add_lazy_then_reduce)(void *r, const void *a, const void *b); /* a + b */
     void (*sub_lazy_then_reduce)(void *r, const void *a, const void *b); /* a - b */
+    bool (*is_canonical)(const void *a);                                 /* prime fields only */
 };
 
 struct gpu_group_probe {

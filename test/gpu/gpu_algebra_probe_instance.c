@@ -62,6 +62,11 @@
         K##_sub_lazy(&x, &x, &y);                                                                  \
         K##_reduce_once(&x, &x);                                                                   \
         memcpy(r, &x, sizeof x);                                                                   \
+    }                                                                                              \
+    static bool probe_##K##_is_canonical(const void *a) {                                          \
+        K x;                                                                                       \
+        memcpy(&x, a, sizeof x);                                                                   \
+        return K##_is_canonical(&x);                                                               \
     }
 #define PROBE_FIELD_TABLE(K)                                                                       \
     .bytes = sizeof(K), .add = probe_##K##_add, .sub = probe_##K##_sub, .mul = probe_##K##_mul,    \
@@ -70,7 +75,8 @@
 #define PROBE_PRIME_TABLE(K)                                                                       \
     PROBE_FIELD_TABLE(K), .to_mont = probe_##K##_to_mont, .from_mont = probe_##K##_from_mont,      \
                           .add_lazy_then_reduce = probe_##K##_add_lazy,                            \
-                          .sub_lazy_then_reduce = probe_##K##_sub_lazy
+                          .sub_lazy_then_reduce = probe_##K##_sub_lazy,                            \
+                          .is_canonical = probe_##K##_is_canonical
 
 PROBE_PRIME(fp)
 PROBE_PRIME(fr)

@@ -95,6 +95,24 @@ static void check_prime(const struct pm_field *field, const struct gpu_field_pro
     assert_memory_equal(got, a, field->bytes);
 }
 
+/* The modulus and its neighbours, one word more or less in any place, anything. */
+static void check_is_canonical(const struct pm_field *field, const struct gpu_field_probe *gpu) {
+    for (int round = 0; round < 4000; round++) {
+        uint64_t a[6];
+        memcpy(a, field->modulus, field->bytes);
+        if (round >= 2) {
+            a[seeded_random_below(&entropy, field->limbs)] += seeded_random_below(&entropy, 3) - 1;
+        }
+        if (round % 4 == 1) {
+            a[0] -= 1;
+        }
+        if (round % 8 == 2) {
+            a[seeded_random_below(&entropy, field->limbs)] = seeded_random_u64(&entropy);
+        }
+        assert_int_equal(gpu->is_canonical(a), field->is_canonical(a));
+    }
+}
+
 static void check_batch_inverses(const struct pm_field *field, const struct gpu_field_probe *gpu) {
     enum { N = 33 };
     uint64_t a[6 * N], wanted[6 * N], scratch[6 * N];
@@ -115,6 +133,8 @@ static void check_fields(const struct setting *s) {
     check_prime(s->curve->fr, &s->gpu->fr);
     check_batch_inverses(s->curve->fp, &s->gpu->fp);
     check_batch_inverses(s->curve->fr, &s->gpu->fr);
+    check_is_canonical(s->curve->fp, &s->gpu->fp);
+    check_is_canonical(s->curve->fr, &s->gpu->fr);
 }
 
 static void test_prime_fields(void **state) {

@@ -2,6 +2,7 @@
 /* A library that is missing, or is another one, is answered with its reason and nothing else. */
 #include "gpu/load/gpu_load.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,8 +30,16 @@ static void test_another_library(void **state) {
     check_refused("libm.so.6", PM_GPU_API_GET_NAME);
 }
 
+/* It answers with a table of another version, and does not stay in the process. */
+static void test_another_build(void **state) {
+    (void)state;
+    check_refused(PM_OTHER_BUILD, "another build");
+    assert_null(dlopen(PM_OTHER_BUILD, RTLD_NOW | RTLD_NOLOAD));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_missing_library),
-                                       cmocka_unit_test(test_another_library)};
+                                       cmocka_unit_test(test_another_library),
+                                       cmocka_unit_test(test_another_build)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct pm_gpu_device {
     uint32_t ordinal;
@@ -17,13 +18,20 @@ struct pm_gpu_device {
     pthread_mutex_t lock;
     pthread_t holder;    /* atomic: of the lock, while is_locked */
     uint8_t is_locked;   /* atomic */
-    uint8_t is_bad;      /* atomic */
     uint64_t n_launches; /* atomic, like the next */
     uint64_t live_bytes[PM_GPU_MECHANISMS];
     uint64_t allocations_to_failure;
 };
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Devices that this process has lost, by ordinal, atomic. Not of the handle: CUDA lets a lost one
+ * be opened again and then fails in every call. */
+static uint64_t bad_ordinals;
+
+static uint64_t bad_bit(const struct pm_gpu_device *device) {
+    return UINT64_C(1) << (device->ordinal < 63 ? device->ordinal : 63); /* the last: all further */
+}
 
 /* After these nothing works in this process any more. */
 static bool is_sticky(int status) {
@@ -54,7 +62,7 @@ pm_status pm_gpu_device_check(struct pm_gpu_device *device, int cuda_status, con
     const char *words = cudaGetErrorString((cudaError_t)cuda_status);
     (void)cudaGetLastError(); /* so that the next call does not report this one */
     if (is_sticky(cuda_status)) {
-        __atomic_store_n(&device->is_bad, 1, __ATOMIC_RELAXED);
+        (void)__atomic_or_fetch(&bad_ordinals, bad_bit(device), __ATOMIC_RELAXED);
     }
     if (cuda_status == cudaErrorMemoryAllocation) {
         size_t free_bytes = 0, total_bytes = 0;
@@ -151,6 +159,7 @@ pm_status pm_gpu_device_open(uint32_t ordinal, const struct pm_gpu_options *opti
                            error));
     struct pm_gpu_device *device = memory;
     device->ordinal = ordinal;
+    (void)snprintf(device->facts.name, sizeof device->facts.name, "CUDA"); /* until it is known */
     if (options != NULL) {
         device->options = *options;
         device->allocations_to_failure = options->failing_allocation;
@@ -197,7 +206,7 @@ pm_status pm_gpu_device_free_bytes(struct pm_gpu_device *device, uint64_t *free_
 }
 
 bool pm_gpu_device_is_bad(const struct pm_gpu_device *device) {
-    return __atomic_load_n(&device->is_bad, __ATOMIC_RELAXED) != 0;
+    return (__atomic_load_n(&bad_ordinals, __ATOMIC_RELAXED) & bad_bit(device)) != 0;
 }
 
 uint64_t pm_gpu_device_live_bytes(const struct pm_gpu_device *device,
@@ -215,10 +224,27 @@ void pm_gpu_device_count_launches(struct pm_gpu_device *device, uint64_t n) {
 
 /* ---- The lock -------------------------------------------------------------------------------- */
 
-void pm_gpu_device_lock(struct pm_gpu_device *device) {
-    (void)pthread_mutex_lock(&device->lock);
+static void note_holder(struct pm_gpu_device *device) {
     __atomic_store_n(&device->holder, pthread_self(), __ATOMIC_RELAXED);
     __atomic_store_n(&device->is_locked, 1, __ATOMIC_RELEASE);
+}
+
+void pm_gpu_device_lock(struct pm_gpu_device *device) {
+    (void)pthread_mutex_lock(&device->lock);
+    note_holder(device);
+}
+
+bool pm_gpu_device_lock_within(struct pm_gpu_device *device, uint32_t timeout_ms) {
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until); /* the clock of pthread_mutex_timedlock */
+    const uint64_t ns = (uint64_t)until.tv_nsec + UINT64_C(1000000) * timeout_ms;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    if (pthread_mutex_timedlock(&device->lock, &until) != 0) {
+        return false;
+    }
+    note_holder(device);
+    return true;
 }
 
 void pm_gpu_device_unlock(struct pm_gpu_device *device) {
@@ -330,6 +356,18 @@ void pm_gpu_memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
     (void)pm_gpu_device_check(device, status, "release", buffer->bytes, NULL);
     report(device, buffer, true);
     *buffer = (struct pm_gpu_buffer){0};
+}
+
+bool pm_gpu_memory_is_pinned(struct pm_gpu_device *device, const void *address) {
+    struct cudaPointerAttributes attributes;
+    if (pm_gpu_device_enter(device, NULL) != PM_OK) {
+        return false;
+    }
+    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return attributes.type == cudaMemoryTypeHost;
 }
 
 static pm_status copy(const struct pm_gpu_stream *stream, void *to, const void *from,

@@ -5,7 +5,7 @@
  * Handles are plain C; no header of CUDA is needed to use them. Calls that can fail return a
  * pm_status with a sentence that names CUDA's call, its size and CUDA's own words. An error after
  * which CUDA refuses everything in this process (a fault inside a kernel) marks the device bad:
- * from then on each call answers DEVICE at once.
+ * from then on each call answers DEVICE at once, and so does opening it again.
  *
  * Threads: a device may be used by many threads, each with streams of its own.
  */
@@ -91,6 +91,9 @@ void pm_gpu_device_count_launches(struct pm_gpu_device *device, uint64_t n);
 /* The lock that one job holds while its kernels run. */
 void pm_gpu_device_lock(struct pm_gpu_device *device);
 void pm_gpu_device_unlock(struct pm_gpu_device *device);
+/* Takes the lock if it can be had in that time: a caller who also listens to a pm_control asks
+ * again and again. */
+bool pm_gpu_device_lock_within(struct pm_gpu_device *device, uint32_t timeout_ms);
 
 /* Makes the device the calling thread's; every function below does it. Errors: DEVICE (bad). */
 pm_status pm_gpu_device_enter(struct pm_gpu_device *device, pm_error *error);
@@ -112,6 +115,12 @@ pm_status pm_gpu_stream_create(struct pm_gpu_device *device, struct pm_gpu_strea
 void pm_gpu_stream_destroy(struct pm_gpu_stream *stream);
 /* Waits, and says what went wrong in the meantime. */
 pm_status pm_gpu_stream_wait(const struct pm_gpu_stream *stream, pm_error *error);
+/* Does not wait: has the stream done all that was put on it? Errors: DEVICE (what went wrong). */
+pm_status pm_gpu_stream_is_done(const struct pm_gpu_stream *stream, bool *is_done, pm_error *error);
+
+/* After a launcher: counts one launch and passes on what CUDA said of it. */
+pm_status pm_gpu_stream_launched(const struct pm_gpu_stream *stream, int cuda_status,
+                                 const char *kernel, uint64_t bytes, pm_error *error);
 
 struct pm_gpu_event {
     struct pm_gpu_device *device;
@@ -147,6 +156,8 @@ pm_status pm_gpu_memory_get(struct pm_gpu_device *device, const struct pm_gpu_st
  * one. What held a secret is overwritten by its owner before (pm_gpu_fill), on the same stream. */
 void pm_gpu_memory_release(struct pm_gpu_device *device, const struct pm_gpu_stream *stream,
                            struct pm_gpu_buffer *buffer);
+/* Whether host memory is page-locked, by whomever: then an upload from there does not wait. */
+bool pm_gpu_memory_is_pinned(struct pm_gpu_device *device, const void *address);
 
 /* On the stream; host memory that is not pinned makes the caller wait. */
 pm_status pm_gpu_upload(const struct pm_gpu_stream *stream, void *to, const void *from,

@@ -27,6 +27,26 @@ pm_status pm_gpu_stream_wait(const struct pm_gpu_stream *stream, pm_error *error
                                "cudaStreamSynchronize", 0, error);
 }
 
+pm_status pm_gpu_stream_is_done(const struct pm_gpu_stream *stream, bool *is_done,
+                                pm_error *error) {
+    PM_TRY(pm_gpu_device_enter(stream->device, error));
+    const cudaError_t status = cudaStreamQuery((cudaStream_t)stream->raw);
+    if (status == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        *is_done = false;
+        return PM_OK;
+    }
+    PM_TRY(pm_gpu_device_check(stream->device, status, "cudaStreamQuery", 0, error));
+    *is_done = true;
+    return PM_OK;
+}
+
+pm_status pm_gpu_stream_launched(const struct pm_gpu_stream *stream, int cuda_status,
+                                 const char *kernel, uint64_t bytes, pm_error *error) {
+    pm_gpu_device_count_launches(stream->device, 1);
+    return pm_gpu_device_check(stream->device, cuda_status, kernel, bytes, error);
+}
+
 pm_status pm_gpu_event_create(struct pm_gpu_device *device, struct pm_gpu_event *event,
                               pm_error *error) {
     cudaEvent_t raw = NULL;

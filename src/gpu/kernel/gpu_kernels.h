@@ -40,8 +40,9 @@ struct pm_gpu_kernels {
     uint32_t two_adicity;
     uint32_t coset_generator; /* bellman's */
 
-    /* What kernels need to be told once in a process and device. */
-    int (*prepare)(void);
+    /* What kernels need to be told once in a process and device. shared_bytes_max: of the device's
+     * shared memory, what one block may have. */
+    int (*prepare)(uint64_t shared_bytes_max);
 
     int (*ntt_pass)(const struct pm_gpu_ntt_launch *launch, pm_gpu_raw_stream stream);
     /* log_n 0, 1 or 2. */

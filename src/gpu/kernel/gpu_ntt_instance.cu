@@ -12,20 +12,7 @@ namespace { /* the kernels of another curve have the same names */
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-/* A tile in shared memory: the lower halves of all its values, then the upper ones, so that what
- * neighbouring threads move in one instruction is neighbouring. */
-__device__ __forceinline__ void tile_put(uint4 *shared, uint32_t plane, uint32_t slot,
-                                         const fr &x) {
-    shared[slot] = make_uint4(x.l[0], x.l[1], x.l[2], x.l[3]);
-    shared[plane + slot] = make_uint4(x.l[4], x.l[5], x.l[6], x.l[7]);
-}
-
-__device__ __forceinline__ void tile_get(fr &x, const uint4 *shared, uint32_t plane,
-                                         uint32_t slot) {
-    const uint4 low = shared[slot], high = shared[plane + slot];
-    x.l[0] = low.x, x.l[1] = low.y, x.l[2] = low.z, x.l[3] = low.w;
-    x.l[4] = high.x, x.l[5] = high.y, x.l[6] = high.z, x.l[7] = high.w;
-}
+#include "gpu/kernel/gpu_tile.inc"
 
 /* From one assignment of rows to threads to another. */
 __device__ __forceinline__ void tile_exchange(fr x[NTT_HELD], uint4 *shared,
@@ -226,12 +213,13 @@ static pass_kernel *const pass_kernels[2][2][2] = {
     {{ntt_pass_kernel<true, false, false>, ntt_pass_kernel<true, false, true>},
      {ntt_pass_kernel<true, true, false>, ntt_pass_kernel<true, true, true>}}};
 
-static int prepare(void) {
+static int prepare(uint64_t shared_bytes_max) {
+    const uint64_t tile_bytes = sizeof(fr) << PM_GPU_NTT_TILE_LOG_MAX;
+    const int bytes = (int)(tile_bytes < shared_bytes_max ? tile_bytes : shared_bytes_max);
     for (int which = 0; which < 8; which++) {
         const cudaError_t status =
             cudaFuncSetAttribute(pass_kernels[which >> 2][which >> 1 & 1][which & 1],
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 (int)(sizeof(fr) << PM_GPU_NTT_TILE_LOG_MAX));
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         if (status != cudaSuccess) {
             return (int)status;
         }

@@ -23,13 +23,6 @@ const struct pm_gpu_kernels *pm_gpu_kernels_get(pm_curve_id curve) {
     }
 }
 
-/* Counts the launch and translates what CUDA said. */
-static pm_status launched(const struct pm_gpu_stream *stream, int cuda_status, const char *kernel,
-                          uint64_t bytes, pm_error *error) {
-    pm_gpu_device_count_launches(stream->device, 1);
-    return pm_gpu_device_check(stream->device, cuda_status, kernel, bytes, error);
-}
-
 /* ---- Domains --------------------------------------------------------------------------------- */
 
 uint64_t pm_gpu_domain_bytes(uint32_t log_n) {
@@ -39,13 +32,26 @@ uint64_t pm_gpu_domain_bytes(uint32_t log_n) {
 static pm_status fill_domain(struct pm_gpu_domain *domain, const struct pm_gpu_stream *stream,
                              pm_error *error) {
     const struct pm_gpu_kernels *kernels = domain->kernels;
-    PM_TRY(
-        pm_gpu_device_check(stream->device, kernels->prepare(), "cudaFuncSetAttribute", 0, error));
-    PM_TRY(launched(stream,
-                    kernels->fill_factors(domain->factors.address, domain->log_n, (int)domain->root,
-                                          stream->raw),
-                    "factors", domain->factors.bytes, error));
+    struct pm_gpu_facts facts;
+    pm_gpu_device_facts(stream->device, &facts);
+    PM_TRY(pm_gpu_device_check(stream->device, kernels->prepare(facts.shared_bytes_per_block_max),
+                               "cudaFuncSetAttribute", 0, error));
+    PM_TRY(pm_gpu_stream_launched(stream,
+                                  kernels->fill_factors(domain->factors.address, domain->log_n,
+                                                        (int)domain->root, stream->raw),
+                                  "factors", domain->factors.bytes, error));
     return pm_gpu_stream_wait(stream, error);
+}
+
+/* A tile lies in one block's shared memory, of which some cards have 99 KiB and others 227. */
+static pm_status check_tile(struct pm_gpu_device *device, uint32_t tile_log, pm_error *error) {
+    struct pm_gpu_facts facts;
+    pm_gpu_device_facts(device, &facts);
+    PM_FAIL_IF((uint64_t)PM_FR_BYTES << tile_log > facts.shared_bytes_per_block_max, error,
+               PM_UNSUPPORTED,
+               "a tile of 2^%u scalars is more than the %llu bytes a block may have", tile_log,
+               (unsigned long long)facts.shared_bytes_per_block_max);
+    return PM_OK;
 }
 
 pm_status pm_gpu_domain_create(const struct pm_gpu_stream *stream, pm_curve_id curve,
@@ -59,6 +65,7 @@ pm_status pm_gpu_domain_create(const struct pm_gpu_stream *stream, pm_curve_id c
         kernels->two_adicity < PM_GPU_NTT_LOG_MAX ? kernels->two_adicity : PM_GPU_NTT_LOG_MAX;
     PM_FAIL_IF(log_n > most, error, PM_UNSUPPORTED,
                "a domain of 2^%u points: on a device 2^%u is the most for this curve", log_n, most);
+    PM_TRY(check_tile(stream->device, tile_log > 0 ? tile_log : TILE_LOG, error));
     if (log_n >= PM_GPU_NTT_HELD_LOG) {
         pm_gpu_ntt_plan_make(&domain.plan, log_n, levels_max > 0 ? levels_max : LEVELS_MAX,
                              tile_log > 0 ? tile_log : TILE_LOG);
@@ -106,11 +113,11 @@ pm_status pm_gpu_powers_create(const struct pm_gpu_domain *domain,
     char *outer = inner + ((uint64_t)PM_GPU_FACTOR_BYTES << inner_log);
     powers.scale = (struct pm_gpu_scale){
         .kind = PM_GPU_SCALE_POWERS, .inner_log = inner_log, .outer = outer, .inner = inner};
-    pm_status status =
-        launched(stream,
-                 domain->kernels->fill_powers(outer, inner, domain->log_n, inner_log,
-                                              order == PM_GPU_REVERSED, first, base, stream->raw),
-                 "powers", powers.tables.bytes, error);
+    pm_status status = pm_gpu_stream_launched(
+        stream,
+        domain->kernels->fill_powers(outer, inner, domain->log_n, inner_log,
+                                     order == PM_GPU_REVERSED, first, base, stream->raw),
+        "powers", powers.tables.bytes, error);
     if (status == PM_OK) {
         status = pm_gpu_stream_wait(stream, error);
     }
@@ -143,16 +150,18 @@ static pm_status transform_few(const struct pm_gpu_domain *domain,
     const struct pm_gpu_kernels *kernels = domain->kernels;
     const uint64_t bytes = vector_bytes(domain);
     if (before->kind != PM_GPU_SCALE_NONE) {
-        PM_TRY(launched(stream, kernels->scale(vector, domain->log_n, before, stream->raw), "scale",
-                        bytes, error));
+        PM_TRY(pm_gpu_stream_launched(stream,
+                                      kernels->scale(vector, domain->log_n, before, stream->raw),
+                                      "scale", bytes, error));
     }
-    PM_TRY(launched(stream,
-                    kernels->ntt_few(vector, domain->log_n, domain->factors.address, inverse, merge,
-                                     stream->raw),
-                    "ntt_few", bytes, error));
+    PM_TRY(pm_gpu_stream_launched(stream,
+                                  kernels->ntt_few(vector, domain->log_n, domain->factors.address,
+                                                   inverse, merge, stream->raw),
+                                  "ntt_few", bytes, error));
     if (after->kind != PM_GPU_SCALE_NONE) {
-        PM_TRY(launched(stream, kernels->scale(vector, domain->log_n, after, stream->raw), "scale",
-                        bytes, error));
+        PM_TRY(pm_gpu_stream_launched(stream,
+                                      kernels->scale(vector, domain->log_n, after, stream->raw),
+                                      "scale", bytes, error));
     }
     return PM_OK;
 }
@@ -173,8 +182,8 @@ static pm_status transform_passes(const struct pm_gpu_domain *domain,
             .scale_out = i + 1 == plan->n_passes ? after : &no_scale,
             .inverse = inverse,
             .merge = merge};
-        PM_TRY(launched(stream, domain->kernels->ntt_pass(&launch, stream->raw), "ntt_pass",
-                        vector_bytes(domain), error));
+        PM_TRY(pm_gpu_stream_launched(stream, domain->kernels->ntt_pass(&launch, stream->raw),
+                                      "ntt_pass", vector_bytes(domain), error));
     }
     return PM_OK;
 }
@@ -203,8 +212,9 @@ pm_status pm_gpu_ntt(const struct pm_gpu_domain *domain, const struct pm_gpu_str
         PM_TRY(transform_passes(domain, stream, inverse, merge, before, after, in, out, error));
     }
     if (middle != transform->out) {
-        PM_TRY(launched(stream, domain->kernels->reverse(out, domain->log_n, stream->raw),
-                        "reverse", vector_bytes(domain), error));
+        PM_TRY(pm_gpu_stream_launched(stream,
+                                      domain->kernels->reverse(out, domain->log_n, stream->raw),
+                                      "reverse", vector_bytes(domain), error));
     }
     return PM_OK;
 }
@@ -284,9 +294,9 @@ pm_status pm_gpu_h_product(const struct pm_gpu_h *h, const struct pm_gpu_stream 
                            const void *a, const void *b, pm_error *error) {
     const struct pm_gpu_domain *domain = h->domain;
     PM_TRY(pm_gpu_device_enter(stream->device, error));
-    return launched(stream,
-                    domain->kernels->mul(c, a, b, UINT64_C(1) << domain->log_n, stream->raw), "mul",
-                    vector_bytes(domain), error);
+    return pm_gpu_stream_launched(
+        stream, domain->kernels->mul(c, a, b, UINT64_C(1) << domain->log_n, stream->raw), "mul",
+        vector_bytes(domain), error);
 }
 
 /* An inverse transform that leaves its coefficients in reversed order, times the powers. */
@@ -327,12 +337,13 @@ pm_status pm_gpu_h_finish(const struct pm_gpu_h *h, const struct pm_gpu_stream *
     const struct pm_gpu_kernels *kernels = domain->kernels;
     PM_TRY(pm_gpu_device_enter(stream->device, error));
     if (h->reduction == PM_GPU_REDUCTION_BELLMAN) {
-        return launched(stream, kernels->sub_canonical_reverse(a, c, domain->log_n, stream->raw),
-                        "sub_canonical_reverse", vector_bytes(domain), error);
+        return pm_gpu_stream_launched(
+            stream, kernels->sub_canonical_reverse(a, c, domain->log_n, stream->raw),
+            "sub_canonical_reverse", vector_bytes(domain), error);
     }
-    return launched(stream,
-                    kernels->sub_canonical(a, a, c, UINT64_C(1) << domain->log_n, stream->raw),
-                    "sub_canonical", vector_bytes(domain), error);
+    return pm_gpu_stream_launched(
+        stream, kernels->sub_canonical(a, a, c, UINT64_C(1) << domain->log_n, stream->raw),
+        "sub_canonical", vector_bytes(domain), error);
 }
 
 pm_status pm_gpu_h_run(const struct pm_gpu_h *h, const struct pm_gpu_stream *stream, void *a,
@@ -350,7 +361,7 @@ pm_status pm_gpu_h_run(const struct pm_gpu_h *h, const struct pm_gpu_stream *str
     }
     /* All three are there: one walk over memory less. */
     PM_TRY(pm_gpu_h_c(h, stream, c, error));
-    return launched(
+    return pm_gpu_stream_launched(
         stream,
         domain->kernels->mul_sub_canonical(a, a, b, c, UINT64_C(1) << domain->log_n, stream->raw),
         "mul_sub_canonical", vector_bytes(domain), error);

@@ -33,7 +33,8 @@ struct pm_gpu_domain {
 /* What a domain keeps on the device. */
 uint64_t pm_gpu_domain_bytes(uint32_t log_n);
 /* Waits for the stream. levels_max and tile_log as for pm_gpu_ntt_plan_make; 0: the tuned ones.
- * Errors: UNSUPPORTED (log_n above the field's or PM_GPU_NTT_LOG_MAX), NO_MEMORY, DEVICE. */
+ * Errors: UNSUPPORTED (log_n above the field's or PM_GPU_NTT_LOG_MAX, a tile that is more than a
+ * block's shared memory), NO_MEMORY, DEVICE. */
 pm_status pm_gpu_domain_create(const struct pm_gpu_stream *stream, pm_curve_id curve,
                                uint32_t log_n, enum pm_gpu_root root, uint32_t levels_max,
                                uint32_t tile_log, struct pm_gpu_domain *domain, pm_error *error);
