@@ -20,7 +20,8 @@ PARSERS = (
     "src/io/modulus.c", "src/io/ptau.c", "src/io/r1cs*.c", "src/io/wtns.c", "src/io/zkey.c",
     "src/io/zkey_contributions.c", "src/io/zkey_points.c", "src/io/zkey_writer.c",
     "src/json/json_[dmprtv]*.c", "src/api/api_proof.c", "src/api/api_key_arrays.c",
-    "src/cli/cli_options.c", "src/cli/cli_verbs.c", "src/curve/curve_codec.inc",
+    "src/cli/cli_options.c", "src/cli/cli_verbs.c", "src/cli/cmd_simulate_scenario.c",
+    "src/curve/curve_codec.inc",
 )
 
 

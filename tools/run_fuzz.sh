@@ -51,6 +51,7 @@ dictionary_of() {
     case $1 in
     zkey | wtns | r1cs | ptau | container | describe) echo container ;;
     json_* | decimal) echo json ;;
+    scenario) echo scenario ;;
     cli) echo cli ;;
     *) echo points ;;
     esac

@@ -49,7 +49,7 @@ enum pm_cli_group {
     PM_GROUP_ALL = 1,       /* --json --quiet --verbose --help */
     PM_GROUP_COMPUTE = 2,   /* --threads --arithmetic --timeout --stats */
     PM_GROUP_PROVE = 4,     /* --no-self-verify */
-    PM_GROUP_KEY = 8,       /* --load --check */
+    PM_GROUP_KEY = 8,       /* --load --check --cache */
     PM_GROUP_DIGEST = 16,   /* --digest */
     PM_GROUP_VERSION = 32,  /* --version, without a verb */
     PM_GROUP_SETUP = 64,    /* --insecure-known-tau --format */
@@ -57,9 +57,11 @@ enum pm_cli_group {
     PM_GROUP_CIRCUIT = 256, /* --r1cs, for a verb that has no place for it */
     PM_GROUP_MEMORY = 512,  /* --mem --form --residency --b2 */
     PM_GROUP_REPORT = 1024, /* --memory --trace */
-    PM_GROUP_PLAN = 2048    /* --sizes --device --caller-vectors */
+    PM_GROUP_PLAN = 2048,   /* --sizes --caller-vectors */
+    PM_GROUP_DEVICE = 4096, /* --device --vram-limit */
+    PM_GROUP_PLOT = 8192    /* --svg */
 };
-#define PM_GROUP_LAST PM_GROUP_PLAN
+#define PM_GROUP_LAST PM_GROUP_PLOT
 
 struct pm_cli;
 
@@ -97,6 +99,13 @@ struct pm_cli_allowance {
     char by[64];    /* "--mem allows", "MemAvailable leaves" */
 };
 
+/* What the environment says; NULL: nothing. */
+struct pm_cli_environment {
+    const char *device;      /* PROOFMILL_DEVICE */
+    const char *no_gpu;      /* PROOFMILL_NO_GPU */
+    const char *gpu_library; /* PROOFMILL_GPU_LIBRARY */
+};
+
 struct pm_cli {
     const struct pm_cli_verb *verb;
     bool drop_in; /* called as prover or verifier */
@@ -105,6 +114,7 @@ struct pm_cli {
     const char **words;               /* what is no option; after the verb is found, what follows */
     size_t n_words;
     uint32_t seen_groups[PM_GROUP_LAST + 1]; /* by group: index + 1 of an option that was given */
+    uint64_t seen_options; /* bit i: the i-th option has been given a value */
 
     uint32_t threads, arithmetic, load, check, key_format;
     uint32_t seed; /* with known_tau */
@@ -113,13 +123,19 @@ struct pm_cli {
     const char *mem_text;                 /* as it was given */
     uint32_t form, residency, b2;         /* as pm_vector_form, pm_key_residency, pm_b2_schedule */
     const char *trace_path;               /* NULL: none */
+    const char *svg_path;                 /* NULL: none */
     const char *sizes_text, *device_text; /* --sizes and --device; NULL: not given */
-    const char *system_root;              /* where /proc and /sys stand: "", or a folder in tests */
+    const char *vram_text;                /* --vram-limit as it was given */
+    uint64_t vram_bytes;                  /* 0: not given */
+    struct pm_cli_environment environment;
+    const char *device;      /* as pm_cli_choose_device() leaves it; NULL: the CPU */
+    const char *device_from; /* the variable that asked for it; NULL: an option, or nobody */
+    const char *system_root; /* where /proc and /sys stand: "", or a folder in tests */
     struct pm_cli_allowance allowance;
     int verbosity;
     bool memory_table; /* --memory */
     bool caller_vectors;
-    bool json, quiet, stats, no_self_verify, digest, known_tau, help, version;
+    bool json, quiet, stats, no_self_verify, digest, cache, known_tau, help, version;
 
     pm_context *context; /* NULL until pm_cli_start() */
     pm_control control;
@@ -165,10 +181,12 @@ extern const size_t pm_cli_n_verbs;
 /* The verbs, cmd_*.c. */
 pm_status pm_cmd_prove(struct pm_cli *cli);
 pm_status pm_cmd_plan(struct pm_cli *cli);
+pm_status pm_cmd_simulate(struct pm_cli *cli);
 pm_status pm_cmd_verify(struct pm_cli *cli);
 pm_status pm_cmd_setup(struct pm_cli *cli);
 pm_status pm_cmd_setup_known(struct pm_cli *cli);
 pm_status pm_cmd_info(struct pm_cli *cli);
+pm_status pm_cmd_devices(struct pm_cli *cli);
 pm_status pm_cmd_check_file(struct pm_cli *cli);
 pm_status pm_cmd_check(struct pm_cli *cli);
 pm_status pm_cmd_export_vkey(struct pm_cli *cli);
@@ -190,6 +208,9 @@ void pm_cli_listen_for_signals(void);
 int pm_cli_signal(void);
 
 /* cli_report.c */
+/* One thread, unless --threads says otherwise, for work on so few bytes: it is over before another
+ * thread has woken. 0: not known. Comes before pm_cli_start(). */
+void pm_cli_choose_threads(struct pm_cli *cli, uint64_t input_bytes);
 /* Makes the context and the control. */
 pm_status pm_cli_start(struct pm_cli *cli);
 /* The caller's mistake: INVALID_ARGUMENT, exit code 2. */
@@ -222,6 +243,13 @@ bool pm_cli_exit_code(size_t i, int *code, const char **sentence);
 /* A line on stderr unless --quiet. */
 __attribute__((format(printf, 2, 3))) void pm_cli_say(struct pm_cli *cli, const char *format, ...);
 
+/* cli_device.c */
+/* 0, false, no, off or nothing; 1, true, yes, on: in any case. False for any other word. */
+bool pm_cli_read_switch(const char *word, bool *on);
+/* The device for a verb that takes --device, from the options or else from the environment. Errors:
+ * INVALID_ARGUMENT, which names the variable. */
+pm_status pm_cli_choose_device(struct pm_cli *cli);
+
 /* cli_key.c: opens the file of role ZKEY: a zkey, or bellman's parameters, which to prove with need
  * the constraint system of role R1CS. */
 pm_status pm_cli_open_key(struct pm_cli *cli, bool to_prove, pm_key **key);
@@ -235,10 +263,16 @@ struct pm_cli_beside {
     uint32_t threads;
     uint64_t key_file_bytes; /* counted where --load read takes them into memory */
     uint64_t key_memory_bytes, input_bytes, n_public;
+    uint64_t pinned_bytes; /* page-locked, for a card */
 };
+struct pm_proof_plan;
+/* What a plan takes of that. */
+uint64_t pm_cli_pinned_bytes(const struct pm_proof_plan *plan);
 uint64_t pm_cli_beside_bytes(const struct pm_cli *cli, const struct pm_cli_beside *beside);
 /* OVER_BUDGET, with the allowance. */
 pm_status pm_cli_refuse_memory(struct pm_cli *cli, const char *path, uint64_t need_bytes);
+/* Of a regular file; 0: none, or not that. */
+uint64_t pm_cli_file_bytes(const char *path);
 /* Before the key is read. */
 pm_status pm_cli_admit_key(struct pm_cli *cli);
 /* Before the witness is. *memory_bytes is for pm_prove_options; 0: nothing bounds it. */
@@ -247,17 +281,18 @@ pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key
 
 /* cli_memory.c: what a run holds beside the buffers of its proof. */
 struct pm_cli_holdings {
-    uint64_t key_mapped_bytes, key_memory_bytes, json_bytes;
+    uint64_t key_mapped_bytes, key_memory_bytes, key_device_bytes, json_bytes;
 };
 /* Remembers for --stats what each phase of prove_stats held. report may be NULL. */
 void pm_cli_keep_phase_bytes(struct pm_cli *cli, const pm_report *report);
 /* Prints the tables, or adds "memory" to the JSON result. */
 void pm_cli_memory(struct pm_cli *cli, const pm_report *report,
                    const struct pm_cli_holdings *holdings);
-struct pm_proof_plan;
 /* Host bytes of a plan that stay with the key, and all during a step. */
 uint64_t pm_cli_resident_host_bytes(const struct pm_proof_plan *plan);
 uint64_t pm_cli_planned_host_bytes(const struct pm_proof_plan *plan, uint32_t step);
+/* The index of the pool that is a card's memory; UINT32_MAX when the plan is for none. */
+uint32_t pm_cli_device_pool(const struct pm_proof_plan *plan);
 
 /* cli_trace.c: *text is freed by the caller. */
 pm_status pm_cli_trace_text(struct pm_cli *cli, const pm_report *report, char **text);

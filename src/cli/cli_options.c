@@ -12,6 +12,7 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"wtns", 0, PM_GROUP_FILES, PM_ROLE_WITNESS, "FILE", NULL},
     {"proof", 0, PM_GROUP_FILES, PM_ROLE_PROOF, "FILE", "the proof"},
     {"public", 0, PM_GROUP_FILES, PM_ROLE_PUBLIC, "FILE", "the public signals"},
+    {"inputs", 0, PM_GROUP_FILES, PM_ROLE_PUBLIC, "FILE", NULL},
     {"vkey", 0, PM_GROUP_FILES, PM_ROLE_VKEY, "FILE", "the verifying key"},
     {"vk", 0, PM_GROUP_FILES, PM_ROLE_VKEY, "FILE", NULL},
     {"r1cs", 0, PM_GROUP_FILES, PM_ROLE_R1CS, "FILE", "the constraint system"},
@@ -19,7 +20,7 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"solidity", 0, PM_GROUP_FILES, PM_ROLE_SOLIDITY, "FILE", "the contract"},
     {"key-json", 0, PM_GROUP_FILES, PM_ROLE_KEY_JSON, "FILE", "the proving key as JSON"},
     {"threads", 't', PM_GROUP_COMPUTE, -1, "N",
-     "threads (default: all that affinity and cgroup allow)"},
+     "threads (default: all that affinity and cgroup allow; one for a small key)"},
     {"arithmetic", 0, PM_GROUP_COMPUTE, -1, "best|portable|adx|ifma",
      "field arithmetic (default: best)"},
     {"timeout", 0, PM_GROUP_COMPUTE, -1, "SECONDS", "give up after so long"},
@@ -27,6 +28,8 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"load", 0, PM_GROUP_KEY, -1, "map|read", "map the key (default), or read it into memory"},
     {"check", 0, PM_GROUP_KEY, -1, "none|fast|full",
      "check the key's points when it is opened (default: none)"},
+    {"cache", 0, PM_GROUP_KEY, -1, NULL,
+     "keep the decoded points of bellman's parameters beside them, for the next time"},
     {"mem", 0, PM_GROUP_MEMORY, -1, "SIZE",
      "the most memory to use, as 2GiB, 512M or bytes"},
     {"form", 0, PM_GROUP_MEMORY, -1, "any|three|two",
@@ -39,10 +42,13 @@ const struct pm_cli_option pm_cli_option_table[] = {
     {"memory", 0, PM_GROUP_REPORT, -1, NULL, "print planned and measured memory, buffer by buffer"},
     {"trace", 0, PM_GROUP_REPORT, -1, "FILE",
      "write steps and live bytes as a Chrome trace, for Perfetto"},
+    {"svg", 0, PM_GROUP_PLOT, -1, "FILE", "draw memory and devices over time, as a picture"},
     {"sizes", 0, PM_GROUP_PLAN, -1, "CIRCUIT",
      "plan without a key: a known circuit, or its sizes (below)"},
-    {"device", 0, PM_GROUP_PLAN, -1, "cpu|device:SIZE",
-     "plan for the CPU (default), or for a card with so much memory"},
+    {"device", 0, PM_GROUP_DEVICE, -1, "DEVICE",
+     "cpu (default), cuda, cuda:N, cuda:N,M... or auto; to plan also device:SIZE"},
+    {"vram-limit", 0, PM_GROUP_DEVICE, -1, "SIZE",
+     "the most memory to use of a card, as if it had no more"},
     {"caller-vectors", 0, PM_GROUP_PLAN, -1, NULL,
      "scalars, a, b and c are arrays that the caller lends"},
     {"no-self-verify", 0, PM_GROUP_PROVE, -1, NULL,
@@ -59,6 +65,8 @@ const struct pm_cli_option pm_cli_option_table[] = {
 };
 /* clang-format on */
 const size_t pm_cli_n_options = sizeof pm_cli_option_table / sizeof pm_cli_option_table[0];
+_Static_assert(sizeof pm_cli_option_table / sizeof pm_cli_option_table[0] <= 64,
+               "pm_cli.seen_options has a bit for each");
 
 /* ---------------------------------------------------------------------------------------------
  * Misspelt words
@@ -196,8 +204,17 @@ static pm_status apply_value(struct pm_cli *cli, const struct pm_cli_option *opt
                    ? PM_OK
                    : pm_cli_usage(cli, "--mem takes a size such as 2GiB, 512M or 1000000000");
     }
+    if (strcmp(name, "vram-limit") == 0) {
+        cli->vram_text = value;
+        return pm_cli_read_size(value, &cli->vram_bytes)
+                   ? PM_OK
+                   : pm_cli_usage(cli, "--vram-limit takes a size such as 24GiB or 500M");
+    }
     if (strcmp(name, "trace") == 0) {
         return apply_file(cli, option, value, &cli->trace_path);
+    }
+    if (strcmp(name, "svg") == 0) {
+        return apply_file(cli, option, value, &cli->svg_path);
     }
     if (strcmp(name, "sizes") == 0) {
         cli->sizes_text = value;
@@ -221,6 +238,7 @@ static void apply_switch(struct pm_cli *cli, const struct pm_cli_option *option)
     } switches[] = {{"stats", &cli->stats},
                     {"no-self-verify", &cli->no_self_verify},
                     {"digest", &cli->digest},
+                    {"cache", &cli->cache},
                     {"json", &cli->json},
                     {"quiet", &cli->quiet},
                     {"help", &cli->help},
@@ -241,6 +259,17 @@ static void apply_switch(struct pm_cli *cli, const struct pm_cli_option *option)
 /* ---------------------------------------------------------------------------------------------
  * The command line
  * ------------------------------------------------------------------------------------------- */
+
+/* Whoever says two things may mean either. Files are told apart by what they are for, since some
+ * have several names. */
+static pm_status refuse_second(struct pm_cli *cli, const struct pm_cli_option *option) {
+    const uint64_t bit = UINT64_C(1) << (option - pm_cli_option_table);
+    if (option->role < 0 && (cli->seen_options & bit) != 0) {
+        return pm_cli_usage(cli, "--%s is given twice", option->name);
+    }
+    cli->seen_options |= bit;
+    return PM_OK;
+}
 
 /* value is what stands behind "=", next the following argument; *used_next tells that it was
  * taken. */
@@ -264,7 +293,8 @@ static pm_status apply_option(struct pm_cli *cli, const struct pm_cli_option *op
         value = next;
         *used_next = true;
     }
-    return apply_value(cli, option, value);
+    const pm_status status = refuse_second(cli, option);
+    return status == PM_OK ? apply_value(cli, option, value) : status;
 }
 
 static pm_status read_long_option(struct pm_cli *cli, const char *text, const char *next,

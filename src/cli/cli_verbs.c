@@ -36,12 +36,14 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      "prove that a witness satisfies a proving key's circuit",
      "Reads a snarkjs proving key and a witness, writes proof and public signals. The proof is\n"
      "verified before it is handed out. Both files appear whole, or neither does. ZKEY may be\n"
-     "bellman's parameter file too: --r1cs then names the constraint system it is for.\n",
+     "bellman's parameter file too: --r1cs then names the constraint system it is for. WTNS may\n"
+     "be an assignment (.pmasg) instead, which brings all that such a file lacks; PROOF and\n"
+     "PUBLIC are then bellman's bytes, unless they end in .json.\n",
      {SLOT_ZKEY, SLOT_WITNESS, SLOT_PROOF, SLOT_PUBLIC},
      4,
      false,
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_PROVE |
-         PM_GROUP_CIRCUIT | PM_GROUP_MEMORY | PM_GROUP_REPORT,
+         PM_GROUP_CIRCUIT | PM_GROUP_MEMORY | PM_GROUP_REPORT | PM_GROUP_DEVICE,
      pm_cmd_prove},
     {"plan",
      "say what memory a proof will hold, and when, before a byte is allocated",
@@ -53,13 +55,25 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      1,
      false,
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY | PM_GROUP_CIRCUIT |
-         PM_GROUP_MEMORY | PM_GROUP_PLAN,
+         PM_GROUP_MEMORY | PM_GROUP_PLAN | PM_GROUP_DEVICE,
      pm_cmd_plan},
+    {"simulate",
+     "say what a described machine makes of a described load, in virtual time",
+     "Runs the scheduler of the engine against the machine and the load of a SCENARIO: proofs an\n"
+     "hour, times, memory, idle devices. doc/simulate.md describes the file; examples are in\n"
+     "examples/scenarios.\n",
+     {{PM_ROLE_FILE, "SCENARIO", NULL}},
+     1,
+     false,
+     PM_GROUP_ALL | PM_GROUP_PLOT,
+     pm_cmd_simulate},
     {"verify",
      "verify a proof",
      "Prints OK! and ends with 0 when the proof is valid, prints Invalid proof and ends with 1\n"
      "when it is not. Files that do not say what a proof says end with another code: they are\n"
-     "malformed, not invalid.\n",
+     "malformed, not invalid. On BLS12-381 VKEY may be bellman's .vk file, PUBLIC (--inputs) be\n"
+     "values of 32 little-endian bytes, or hexadecimal, and PROOF one proof of 192 bytes after\n"
+     "another, which are verified together.\n",
      {SLOT_VKEY, SLOT_PUBLIC, SLOT_PROOF},
      3,
      false,
@@ -87,18 +101,28 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_SETUP,
      pm_cmd_setup_known},
     {"info",
-     "describe zkey, wtns, r1cs, ptau, params and vk files",
+     "describe zkey, wtns, r1cs, ptau, params, vk and pmasg files",
      "Prints curve, sizes, contributions and sections of each FILE.\n",
      {{PM_ROLE_FILE, "FILE...", "circuit.r1cs"}},
      1,
      true,
      PM_GROUP_ALL | PM_GROUP_COMPUTE | PM_GROUP_DIGEST,
      pm_cmd_info},
+    {"devices",
+     "list what can make proofs here: the CPU, and cards",
+     "Prints the CPU's kinds of arithmetic and threads, then each card with its memory, or the "
+     "reason\n"
+     "why there is none to use. The names are those that `prove --device` takes.\n",
+     {{PM_ROLE_FILE, "", NULL}},
+     0,
+     false,
+     PM_GROUP_ALL,
+     pm_cmd_devices},
     {"check",
      "check everything in a file, or a witness against its constraint system",
      "With one FILE: structure, ranges and every point of a zkey, or of bellman's params or vk,\n"
-     "every value of a wtns, every row of an r1cs. With R1CS and WTNS: every constraint; the "
-     "lowest one that fails is named.\n",
+     "every value of a wtns or pmasg, every row of an r1cs. With R1CS and WTNS: every constraint;\n"
+     "the lowest one that fails is named.\n",
      {{PM_ROLE_FILE, "FILE | R1CS WTNS", NULL}},
      1,
      true,
@@ -174,6 +198,7 @@ static const struct {
 } spellings[] = {
     {"prove", "prove"},
     {"plan", "plan"},
+    {"simulate", "simulate"},
     {"g16p", "prove"},
     {"verify", "verify"},
     {"g16v", "verify"},
@@ -185,6 +210,7 @@ static const struct {
     {"file info", "info"},
     {"r1cs info", "info"},
     {"ri", "info"},
+    {"devices", "devices"},
     {"check", "check"},
     {"wtns check", "wtns check"},
     {"wchk", "wtns check"},

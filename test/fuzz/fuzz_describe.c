@@ -50,6 +50,9 @@ static bool is_deeper_finding(const pm_file_info *info, pm_status status) {
     if (info->kind == PM_FILE_PTAU) {
         return status == PM_UNSUPPORTED;
     }
+    if (info->kind == PM_FILE_ASSIGNMENT) { /* the digest, and values behind it */
+        return status == PM_ENCODING || status == PM_NOT_CANONICAL || status == PM_WITNESS_MISMATCH;
+    }
     if (info->kind == PM_FILE_PARAMS || info->kind == PM_FILE_BELLMAN_VK) {
         return status == PM_ENCODING || status == PM_SECTION || fuzz_is_point_fault(status);
     }

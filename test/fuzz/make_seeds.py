@@ -7,6 +7,7 @@
 Writes FOLDER/TARGET/NAME: the files of test/data in the form that each target reads, and the ways
 to be wrong that we know of. tools/run_fuzz.sh gives them to the fuzzers beside the corpus.
 """
+import hashlib
 import json
 import os
 import struct
@@ -592,6 +593,45 @@ def put_decimals(seeds):
         seeds.put("decimal", f"bytes{index}", data)
 
 
+def put_pmasg(seeds):
+    def pad(data):
+        return data + bytes(-len(data) % 64)
+
+    def pmasg(inputs=2, aux=3, rows=4, flags=7, form=1, curve=2, bits=(2, 1, 1), words=(5, 1, 2),
+              version=1, digest=True, length=0, tail=b"", value=b"\1" + bytes(31)):
+        r = BN254["r"] if curve == 1 else BLS12_381["r"]
+        one = le(2**256 % r if form == 1 else 1, 32)
+        body = b"".join(pad(struct.pack("<Q", word)) for word in words if flags & 1)
+        body += pad(one + value * (inputs - 1)) + pad(value * aux)
+        body += pad(value * rows) * ((2 if flags & 2 else 0) + (1 if flags & 4 else 0))
+        n_rows = rows if flags & 2 else 0
+        counts = (inputs, aux, n_rows, *(bits if flags & 1 else (0, 0, 0)))
+        header = b"pmasg\0\0\0" + struct.pack("<4I6Q", version, curve, form, flags, *counts)
+        header += struct.pack("<Q", 128 + len(body) + 64 + length)
+        data = header + bytes(128 - len(header)) + body
+        return data + (hashlib.blake2b(data).digest() if digest else bytes(64)) + tail
+
+    good = pmasg()
+    files = {
+        "good": good, "canonical": pmasg(form=0), "bn254": pmasg(curve=1), "bare": pmasg(flags=0),
+        "a_b": pmasg(flags=3), "no_densities": pmasg(flags=6), "c_alone": pmasg(flags=4),
+        "flags": pmasg(flags=15), "form": pmasg(form=2), "curve": pmasg(curve=3),
+        "version": pmasg(version=2), "digest": pmasg(digest=False), "longer": pmasg(tail=b"\0"),
+        "length": pmasg(length=64), "bits": pmasg(bits=(3, 1, 1)), "many": pmasg(bits=(9, 1, 1)),
+        "behind": pmasg(words=(13, 1, 2), bits=(2, 1, 1)), "no_aux": pmasg(aux=0, bits=(0, 1, 0)),
+        "large": pmasg(value=b"\xff" * 32), "one": pmasg(form=0)[:256] + good[256:],
+        "reserved": good[:90] + b"\1" + good[91:], "padding": good[:136] + b"\1" + good[137:],
+        "no_inputs": good[:24] + bytes(8) + good[32:],
+        "huge": good[:24] + struct.pack("<3Q", 2**32, 2**32, 2**32) + good[48:],
+        "beyond": good[:32] + struct.pack("<Q", 2**64 - 1) + good[40:],
+        "magic": good[:8], "header": good[:128], "header_cut": good[:127], "cut": good[:-1],
+    }
+    for name, data in files.items():
+        seeds.put("pmasg", name, data)
+        if name in ("good", "digest", "large", "cut", "bare"):
+            seeds.put("describe", f"pmasg_{name}", data)
+
+
 def put_command_lines(seeds):
     lines = (
         "prove", "prove a b c d", "prove a b c d e", "groth16 prove a", "g16p", "verify",
@@ -608,6 +648,7 @@ def put_command_lines(seeds):
         "verify a b",
         "prove --r1cs x", "export calldata - -", "zkey", "export", "--zkey", "prove --jsn",
         "prove --mem 1.5GiB --form two --residency stream --b2 copy --memory --trace t.json",
+        "simulate s.json --svg x.svg", "simulate", "prove --svg x.svg",
         "prove --mem=0.000001T --r1cs c.r1cs", "prove --mem 99999999999999999999G",
     )
     for index, line in enumerate(lines):
@@ -621,6 +662,41 @@ def put_command_lines(seeds):
     seeds.put("cli", "long_verb", "x" * 600)
 
 
+def put_scenarios(seeds):
+    folder = os.path.join(DATA, "..", "..", "examples", "scenarios")
+    small = {
+        "title": "t", "seed": 3, "machine": {"memory": "64GiB", "devices": 1},
+        "policy": {"slots": 2}, "rates": {"msm": 1e6}, "keys": [{"name": "k", "host": "1GiB"}],
+        "proofs": [{"name": "p", "key": "k", "partitions": 2, "steps": [
+            {"name": "a", "stage": "prepare", "time": [1, 2.5], "host": "3GiB"},
+            {"name": "b", "stage": "prove", "time": 1, "device": "1GiB", "lock": True,
+             "transfer": "1GiB", "chunk": 0.5, "work": 2e6, "rate": "msm"},
+            {"name": "c", "stage": "finish", "worker": True}]}],
+        "load": [{"proof": "p", "jobs": 5, "priority": "high", "every": 1, "random": True,
+                  "deadline": 60}],
+        "runs": [{"name": "one"}, {"name": "two", "machine": {"memory": "8GiB", "vram": "2GiB",
+                                                              "count": 2, "bus": "1GB"}}],
+    }
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as stream:
+            seeds.put("scenario", name, stream.read())
+    seeds.put("scenario", "small", json.dumps(small, indent=1))
+    for member in small:
+        for value in (None, -1, 1e300, "x", [], {}, [[]], {"\u20ac": 1}, True):
+            seeds.put("scenario", f"{member}_{type(value).__name__}_{len(str(value))}",
+                      json.dumps({**small, member: value}))
+    for member in small["proofs"][0]["steps"][1]:
+        for value in (None, -1, 1e300, "x", [3, 1], 18446744073709551616):
+            step = {**small["proofs"][0]["steps"][1], member: value}
+            proof = {**small["proofs"][0], "steps": [step]}
+            seeds.put("scenario", f"step_{member}_{type(value).__name__}_{len(str(value))}",
+                      json.dumps({**small, "proofs": [proof]}))
+    seeds.put("scenario", "unknown", json.dumps({**small, "colour": 1}))
+    seeds.put("scenario", "escaped", json.dumps(small).replace('"seed"', '"se\\u0065d"'))
+    seeds.put("scenario", "bytes", b"\xff\xfe{}")
+    seeds.put("scenario", "deep", "[" * 50)
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -628,8 +704,8 @@ def main():
     seeds = Seeds(sys.argv[1])
     for put in (put_zkeys, put_wtns, put_r1cs, put_ptau, put_proofs, put_vks, put_bellman,
                 put_params, put_key_arrays, put_json_proofs, put_json_publics, put_json_vks,
-                put_decimals,
-                put_command_lines):
+                put_decimals, put_pmasg,
+                put_command_lines, put_scenarios):
         put(seeds)
     print(f"{seeds.n} seeds", file=sys.stderr)
     return 0
