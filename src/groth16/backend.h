@@ -66,6 +66,12 @@ struct pm_backend_table {
      * lock: CANCELLED, DEADLINE, DEVICE (the device is marked bad). */
     pm_status (*lock)(struct pm_backend *backend, const pm_control *control, pm_error *error);
     void (*unlock)(struct pm_backend *backend);
+    /* The one that is next: it may use the device in steps that run beside the proof that holds it,
+     * and gives its place up once it holds it itself. NULL where plans have no such steps. Errors:
+     * as of lock. */
+    pm_status (*lock_beside)(struct pm_backend *backend, const pm_control *control,
+                             pm_error *error);
+    void (*unlock_beside)(struct pm_backend *backend);
     /* A buffer of the plan in a pool of this backend (host buffers go through base/memory.h, so
      * that a backend sees only its own pools). It enters note in ledger; release takes it off, with
      * note's step and lock. Secret buffers are wiped before they are released. */

@@ -199,18 +199,29 @@ static const char *const part_names[PM_PARAMS_PARTS] = {
     "alpha in G1", "beta in G1", "beta in G2", "gamma in G2", "delta in G1", "delta in G2",
     "ic points",   "h points",   "l points",   "a points",    "b1 points",   "b2 points"};
 
-/* Window by window: of the file no more than one of them is resident at a time. */
+/* So far ahead of the decoder the file is asked for: enough for a disk's queue, and for the time
+ * that every core needs for a window. */
+#define READ_AHEAD_BYTES (4 * PM_KEY_WINDOW_BYTES)
+
+/* Window by window, with the next ones on their way from the disk: of the file no more than one of
+ * them is in this process's memory at a time. */
 static pm_status decode_part(const struct pm_params *params, enum pm_params_part part,
                              enum pm_point_check how, const struct pm_kernels *kernels,
                              struct pm_ledger *ledger, const pm_control *control, void **points,
                              pm_error *error) {
     const uint64_t n = params->layout.n[part], point_bytes = pm_params_point_bytes(part);
     const uint64_t window = PM_KEY_WINDOW_BYTES / point_bytes;
+    const uint64_t ahead = READ_AHEAD_BYTES / point_bytes;
+    uint64_t asked_for = 0;
     const uint8_t *encoded = params->mapping->bytes + params->layout.offset[part];
     PM_TRY(pm_memory_alloc_array(ledger, part_names[part], n, point_bytes, PM_MEMORY_PLAIN, points,
                                  error));
     for (uint64_t first = 0; first < n; first += window) {
         const uint64_t left = n - first, n_now = left < window ? left : window;
+        const uint64_t wanted = left < ahead ? n : first + ahead;
+        pm_mapping_read_ahead(params->mapping, encoded + asked_for * point_bytes,
+                              (wanted - asked_for) * point_bytes);
+        asked_for = wanted;
         PM_TRY(pm_params_decode(params, kernels->curve, part, first, n_now, how, kernels->team,
                                 control, (uint8_t *)*points + first * point_bytes, error));
         pm_mapping_release_range(params->mapping, encoded + first * point_bytes,
@@ -219,48 +230,84 @@ static pm_status decode_part(const struct pm_params *params, enum pm_params_part
     return PM_OK;
 }
 
-static void take_points(const struct pm_params *params, struct pm_proving_key *key) {
+/* Points by part, wherever they lie. */
+static void take_points(const struct pm_params *params, const uint8_t *const points[],
+                        struct pm_proving_key *key) {
     const uint64_t *n = params->layout.n;
-    void *const *decoded = key->decoded;
     key->header = (struct pm_key_header){.curve = PM_CURVE_BLS12_381,
                                          .n_public = (uint32_t)(n[PM_PARAMS_IC] - 1),
-                                         .alpha_g1 = decoded[PM_PARAMS_ALPHA_G1],
-                                         .beta_g1 = decoded[PM_PARAMS_BETA_G1],
-                                         .delta_g1 = decoded[PM_PARAMS_DELTA_G1],
-                                         .beta_g2 = decoded[PM_PARAMS_BETA_G2],
-                                         .gamma_g2 = decoded[PM_PARAMS_GAMMA_G2],
-                                         .delta_g2 = decoded[PM_PARAMS_DELTA_G2],
-                                         .ic = decoded[PM_PARAMS_IC]};
+                                         .alpha_g1 = points[PM_PARAMS_ALPHA_G1],
+                                         .beta_g1 = points[PM_PARAMS_BETA_G1],
+                                         .delta_g1 = points[PM_PARAMS_DELTA_G1],
+                                         .beta_g2 = points[PM_PARAMS_BETA_G2],
+                                         .gamma_g2 = points[PM_PARAMS_GAMMA_G2],
+                                         .delta_g2 = points[PM_PARAMS_DELTA_G2],
+                                         .ic = points[PM_PARAMS_IC]};
     key->reduction = PM_REDUCTION_BELLMAN;
     key->log_n = params->layout.log_n;
     key->n_inputs = n[PM_PARAMS_IC];
     key->n_vars = n[PM_PARAMS_IC] + n[PM_PARAMS_L];
     key->n_rows = UINT64_C(1) << params->layout.log_n;
-    key->a = (struct pm_key_query){decoded[PM_PARAMS_A], n[PM_PARAMS_A]};
-    key->b1 = (struct pm_key_query){decoded[PM_PARAMS_B_G1], n[PM_PARAMS_B_G1]};
-    key->b2 = (struct pm_key_query){decoded[PM_PARAMS_B_G2], n[PM_PARAMS_B_G2]};
-    key->l = (struct pm_key_query){decoded[PM_PARAMS_L], n[PM_PARAMS_L]};
-    key->h = (struct pm_key_query){decoded[PM_PARAMS_H], n[PM_PARAMS_H]};
+    key->a = (struct pm_key_query){points[PM_PARAMS_A], n[PM_PARAMS_A]};
+    key->b1 = (struct pm_key_query){points[PM_PARAMS_B_G1], n[PM_PARAMS_B_G1]};
+    key->b2 = (struct pm_key_query){points[PM_PARAMS_B_G2], n[PM_PARAMS_B_G2]};
+    key->l = (struct pm_key_query){points[PM_PARAMS_L], n[PM_PARAMS_L]};
+    key->h = (struct pm_key_query){points[PM_PARAMS_H], n[PM_PARAMS_H]};
 }
 
-pm_status pm_proving_key_from_params(const struct pm_params *params, const struct pm_r1cs *r1cs,
-                                     enum pm_point_check how, const struct pm_kernels *kernels,
-                                     struct pm_ledger *ledger, const pm_control *control,
-                                     struct pm_proving_key *key, pm_error *error) {
+/* Points of a cache are looked at as far as those of the file would be. */
+static pm_status check_cached(const struct pm_params *params, const uint8_t *affine,
+                              enum pm_params_part part, enum pm_point_check how,
+                              const struct pm_kernels *kernels, const pm_control *control,
+                              pm_error *error) {
+    const struct pm_curve *curve = kernels->curve;
+    const struct pm_point_run run = {.name = part_names[part],
+                                     .group = pm_params_part_is_g2(part) ? curve->g2 : curve->g1,
+                                     .form = PM_POINT_MONTGOMERY_LE,
+                                     .points = affine,
+                                     .n = params->layout.n[part],
+                                     .n_all = params->layout.n[part],
+                                     .how = how};
+    return how == PM_POINT_CHECK_NONE || run.n == 0
+               ? PM_OK
+               : pm_point_runs_scan(NULL, &run, 1, "checking the points", kernels->team, control,
+                                    error);
+}
+
+static pm_status load_points(const struct pm_params *params, const struct pm_params_cache *cache,
+                             enum pm_point_check how, const struct pm_kernels *kernels,
+                             struct pm_ledger *ledger, const pm_control *control,
+                             struct pm_proving_key *key, pm_error *error) {
+    const uint8_t *points[PM_PARAMS_PARTS];
+    for (int i = 0; i < PM_PARAMS_PARTS; ++i) {
+        const enum pm_params_part part = (enum pm_params_part)i;
+        /* A verifying key decides what is believed: its points are always looked at in full. */
+        const enum pm_point_check check = i < PM_PARAMS_VK_PARTS ? PM_POINT_CHECK_SUBGROUP : how;
+        if (cache != NULL && cache->affine[i] != NULL) {
+            PM_TRY(check_cached(params, cache->affine[i], part, check, kernels, control, error));
+            points[i] = cache->affine[i];
+            continue;
+        }
+        PM_TRY(decode_part(params, part, check, kernels, ledger, control, &key->decoded[i], error));
+        points[i] = key->decoded[i];
+    }
+    take_points(params, points, key);
+    return PM_OK;
+}
+
+pm_status pm_proving_key_from_params(const struct pm_params *params,
+                                     const struct pm_params_cache *cache,
+                                     const struct pm_r1cs *r1cs, enum pm_point_check how,
+                                     const struct pm_kernels *kernels, struct pm_ledger *ledger,
+                                     const pm_control *control, struct pm_proving_key *key,
+                                     pm_error *error) {
     pm_status status = PM_OK;
     *key = (struct pm_proving_key){0};
     if (r1cs != NULL) {
         PM_TRY(check_shape(params, r1cs, error));
     }
-    for (int part = 0; part < PM_PARAMS_PARTS; ++part) {
-        /* A verifying key decides what is believed: its points are always looked at in full. */
-        const enum pm_point_check check = part < PM_PARAMS_VK_PARTS ? PM_POINT_CHECK_SUBGROUP : how;
-        PM_TRY_GOTO(status,
-                    decode_part(params, (enum pm_params_part)part, check, kernels, ledger, control,
-                                &key->decoded[part], error),
-                    cleanup);
-    }
-    take_points(params, key);
+    PM_TRY_GOTO(status, load_points(params, cache, how, kernels, ledger, control, key, error),
+                cleanup);
     if (r1cs != NULL) {
         PM_TRY_GOTO(status, add_constraints(params, r1cs, kernels, ledger, control, key, error),
                     cleanup);

@@ -325,17 +325,16 @@ const struct pm_plan_buffer *pm_plan_find(const struct pm_plan *plan, enum pm_bu
     return NULL;
 }
 
-static bool is_held(const struct pm_plan_buffer *buffer) {
+static bool is_held_at(const struct pm_plan_buffer *buffer, uint32_t step) {
     return buffer->lifetime != PM_LIFETIME_RESIDENT && buffer->pool != PM_POOL_CALLER &&
-           buffer->pool != PM_POOL_FILE;
+           buffer->pool != PM_POOL_FILE && buffer->first_step <= step && step <= buffer->last_step;
 }
 
 uint64_t pm_plan_held_bytes(const struct pm_plan *plan, uint32_t step, uint32_t pool) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < plan->n_buffers; i++) {
         const struct pm_plan_buffer *buffer = &plan->buffers[i];
-        if (is_held(buffer) && buffer->pool == pool && buffer->first_step <= step &&
-            step <= buffer->last_step) {
+        if (is_held_at(buffer, step) && buffer->pool == pool) {
             bytes += buffer->bytes;
         }
     }
@@ -344,10 +343,16 @@ uint64_t pm_plan_held_bytes(const struct pm_plan *plan, uint32_t step, uint32_t 
 
 void pm_plan_remaining(const struct pm_plan *plan, uint32_t step, uint64_t bytes[PM_POOLS_MAX]) {
     memset(bytes, 0, PM_POOLS_MAX * sizeof *bytes);
-    for (uint32_t i = step; i < plan->n_steps; i++) {
+    for (uint32_t at = step; at < plan->n_steps; at++) {
+        uint64_t held[PM_POOLS_MAX] = {0};
+        for (uint32_t i = 0; i < plan->n_buffers; i++) {
+            const struct pm_plan_buffer *buffer = &plan->buffers[i];
+            if (is_held_at(buffer, at)) {
+                held[buffer->pool] += buffer->bytes;
+            }
+        }
         for (uint32_t pool = 0; pool < PM_POOLS_MAX; pool++) {
-            const uint64_t held = pm_plan_held_bytes(plan, i, pool);
-            bytes[pool] = held > bytes[pool] ? held : bytes[pool];
+            bytes[pool] = held[pool] > bytes[pool] ? held[pool] : bytes[pool];
         }
     }
 }

@@ -67,6 +67,7 @@ struct pm_plan_sizes {
     uint64_t n_rows;             /* rows of the vectors that are not padding; <= 2^log_n */
     uint64_t n_a, n_b, n_l, n_h; /* points of the queries; n_b of B1 and of B2 */
     uint64_t n_nonzeros[3];      /* of A, B, C; C is 0 in the snarkjs reduction */
+    uint64_t n_coefficients[3];  /* different ones of A, B, C; 0: the key does not know */
     uint64_t key_bytes;          /* of the file or image that the key stands on */
     uint64_t key_resident_bytes; /* of host memory that the key holds beside it */
     bool rows_sorted;            /* the matrices can be read row by row */
@@ -116,7 +117,7 @@ enum pm_buffer_id {
     /* of one step */
     PM_BUFFER_STAGING,    /* page-locked, for uploads */
     PM_BUFFER_KEY_WINDOW, /* device memory through which a streamed key goes, two halves */
-    PM_BUFFER_SCRATCH_H,  /* of the quotient's transforms */
+    PM_BUFFER_SCRATCH_H,  /* of the steps that make the quotient */
     PM_BUFFER_SCRATCH_MSM_H,
     PM_BUFFER_SCRATCH_MSM_A,
     PM_BUFFER_SCRATCH_MSM_B1,
@@ -172,6 +173,8 @@ struct pm_plan_device {
     bool own_memory;        /* w, vectors and key must be uploaded */
     bool classifies;        /* has a classify step */
     bool b2_on_device;      /* can run B2 itself */
+    bool stages_sums;       /* what sums give comes back through the staging memory */
+    bool loads_beside;      /* w may go up while another proof has the device */
     uint64_t memory_bytes;  /* of its pool, key included; UINT64_MAX: not bounded by the device */
     uint64_t staging_bytes; /* page-locked, through which uploads go; 0: none */
     uint32_t threads;       /* of the CPU's team */
@@ -195,6 +198,7 @@ struct pm_plan_step {
     bool in_start;       /* else in finish */
     bool in_device_lock; /* the device is held while it runs */
     bool on_cpu;         /* computed by the CPU although the plan is for a device */
+    bool is_beside;      /* computed beside the proof that holds the device, by one at a time */
 };
 
 struct pm_plan_buffer {

@@ -20,6 +20,7 @@ struct layout {
     const struct pm_plan_device *device;
     bool from_w, two_vectors, streamed;
     bool copies_w;  /* there is a w */
+    bool beside;    /* and it is loaded before the device is held */
     bool b2_on_cpu; /* although the plan is for a device */
 };
 
@@ -30,10 +31,12 @@ struct layout {
 static void add_step(struct layout *layout, enum pm_step_id id, bool on_cpu) {
     struct pm_plan *plan = layout->plan;
     const bool in_start = plan->n_start_steps == 0;
+    const bool is_beside = layout->beside && id == PM_STEP_LOAD_WITNESS;
     plan->steps[plan->n_steps++] = (struct pm_plan_step){
         .id = id,
         .in_start = in_start,
-        .in_device_lock = layout->device->own_memory && in_start && !on_cpu,
+        .in_device_lock = layout->device->own_memory && in_start && !on_cpu && !is_beside,
+        .is_beside = is_beside,
         .on_cpu = layout->device->own_memory && on_cpu,
     };
 }
@@ -162,6 +165,9 @@ static uint32_t users_of_staging(const struct layout *layout) {
     uint32_t steps = STEP(PM_STEP_LOAD_WITNESS) | STEP(PM_STEP_LOAD_VECTORS);
     if (!layout->from_w) {
         steps |= STEP(PM_STEP_RECOMPUTE_C);
+    }
+    if (layout->device->stages_sums) {
+        steps |= MSMS_OF_W | STEP(PM_STEP_MSM_H) | (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2));
     }
     return steps | (layout->streamed ? readers_of_key(layout) : 0);
 }
@@ -342,10 +348,10 @@ static void add_scratch_buffers(struct layout *layout) {
                 {PM_BUFFER_SCRATCH_MSM_L, PM_STEP_MSM_L},
                 {PM_BUFFER_SCRATCH_MSM_B2, PM_STEP_MSM_B2}};
     const enum pm_step_id of_quotient[] = {PM_STEP_QUOTIENT, PM_STEP_COSET_PRODUCT,
-                                           PM_STEP_QUOTIENT_OF_C};
+                                           PM_STEP_RECOMPUTE_C, PM_STEP_QUOTIENT_OF_C};
     uint64_t most = 0;
     uint32_t users = 0;
-    for (size_t i = layout->two_vectors ? 1 : 0; i < (layout->two_vectors ? 3 : 1); i++) {
+    for (size_t i = layout->two_vectors ? 1 : 0; i < (layout->two_vectors ? 4 : 1); i++) {
         const uint64_t bytes = scratch_of(layout, of_quotient[i]);
         most = bytes > most ? bytes : most;
         users |= bytes != 0 ? STEP(of_quotient[i]) : 0;
@@ -379,8 +385,10 @@ static void draw_curve(struct pm_plan *plan) {
     }
 }
 
-pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *device,
-                          pm_error *error) {
+/* beside: w is loaded before the device is held, if it is the first that the device is asked for.
+ */
+static pm_status lay_out(struct pm_plan *plan, const struct pm_plan_device *device, bool beside,
+                         pm_error *error) {
     const struct pm_plan_sizes sizes = plan->sizes;
     const struct pm_plan_choices choices = plan->choices;
     *plan = (struct pm_plan){.sizes = sizes,
@@ -395,6 +403,7 @@ pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *dev
         .two_vectors = choices.form == PM_FORM_TWO_VECTORS,
         .streamed = choices.key == PM_KEY_STREAMED,
         .copies_w = device->own_memory || choices.scalars_are_lent,
+        .beside = beside && device->own_memory && choices.vectors == PM_VECTORS_FROM_W,
         .b2_on_cpu = device->own_memory && (choices.b2 != PM_B2_IN_START || !device->b2_on_device),
     };
     add_steps(&layout);
@@ -409,4 +418,16 @@ pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *dev
     }
     draw_curve(plan);
     return PM_OK;
+}
+
+/* One proof has the device and all that its plan says; a second one may hold w beside it. */
+pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *device,
+                          pm_error *error) {
+    const uint64_t w_bytes = plan->sizes.n_vars * PM_FR_BYTES;
+    PM_TRY(lay_out(plan, device, device->loads_beside, error));
+    const uint64_t peak_bytes = plan->peak_bytes[device->pool];
+    return device->loads_beside && (peak_bytes > device->memory_bytes ||
+                                    w_bytes > device->memory_bytes - peak_bytes)
+               ? lay_out(plan, device, false, error)
+               : PM_OK;
 }

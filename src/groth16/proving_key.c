@@ -30,6 +30,8 @@ void pm_proving_key_sizes(const struct pm_proving_key *key, struct pm_plan_sizes
         .n_l = key->l.n,
         .n_h = key->h.n,
         .n_nonzeros = {key->n_nonzeros[0], key->n_nonzeros[1], key->n_nonzeros[2]},
+        .n_coefficients = {key->sparse[0].n_coefficients, key->sparse[1].n_coefficients,
+                           key->sparse[2].n_coefficients},
         .key_bytes = key->file_bytes,
         .key_resident_bytes = key->resident_bytes,
         .rows_sorted = key->matrices == PM_KEY_MATRICES_SPARSE ||

@@ -16,6 +16,7 @@
 #include "groth16/plan.h"
 #include "io/mapping.h"
 #include "io/params.h"
+#include "io/params_cache.h"
 #include "io/r1cs.h"
 #include "io/zkey.h"
 #include "msm/msm.h"
@@ -83,7 +84,7 @@ struct pm_proving_key {
     struct pm_sparse sparse[3];
 
     struct pm_domain domain;        /* of log_n, over the root of the reduction */
-    void *decoded[PM_PARAMS_PARTS]; /* the points of a parameter file; owned */
+    void *decoded[PM_PARAMS_PARTS]; /* the points of a parameter file; owned; NULL: in a cache */
     /* The file that points and records lie in; NULL when they are in memory. A streamed key gives
      * its pages back behind the reader. */
     const struct pm_mapping *mapping;
@@ -97,13 +98,16 @@ struct pm_proving_key {
 pm_status pm_proving_key_from_zkey(const struct pm_zkey *zkey, const struct pm_kernels *kernels,
                                    struct pm_ledger *ledger, const pm_control *control,
                                    struct pm_proving_key *key, pm_error *error);
-/* how: as far as points are looked at while they are decoded. r1cs (may be NULL) is read, not kept.
+/* how: as far as points are looked at while they are decoded. cache (may be NULL): where points lie
+ * decoded already, which must outlive the key. r1cs (may be NULL) is read, not kept.
  * Errors: those of pm_params_decode(), pm_sparse_count() and pm_sparse_fill(); COUNT when r1cs and
  * parameters do not belong together. */
-pm_status pm_proving_key_from_params(const struct pm_params *params, const struct pm_r1cs *r1cs,
-                                     enum pm_point_check how, const struct pm_kernels *kernels,
-                                     struct pm_ledger *ledger, const pm_control *control,
-                                     struct pm_proving_key *key, pm_error *error);
+pm_status pm_proving_key_from_params(const struct pm_params *params,
+                                     const struct pm_params_cache *cache,
+                                     const struct pm_r1cs *r1cs, enum pm_point_check how,
+                                     const struct pm_kernels *kernels, struct pm_ledger *ledger,
+                                     const pm_control *control, struct pm_proving_key *key,
+                                     pm_error *error);
 /* A key of zeros is fine. */
 void pm_proving_key_destroy(struct pm_proving_key *key);
 /* Every point of a key from a parameter file, to the subgroup; infinity nowhere. Errors:

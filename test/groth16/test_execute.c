@@ -24,7 +24,7 @@
 struct recorder {
     struct pm_backend backend; /* first: the functions get a pointer to it */
     char text[4096];           /* a word for each event */
-    bool is_locked;
+    bool is_locked, is_beside;
     uint32_t n_live;             /* buffers of its pool */
     uint32_t n_calls, fail_call; /* those that can fail, counted; which one does */
     uint32_t n_returned[PM_BUFFER_IDS];
@@ -153,11 +153,11 @@ static void make_plan(struct pm_plan *plan) {
                              .n_steps = 5,
                              .n_start_steps = 4,
                              .n_buffers = 7,
-                             .steps = {{PM_STEP_LOAD_VECTORS, true, true, false},
-                                       {PM_STEP_QUOTIENT, true, true, false},
-                                       {PM_STEP_MSM_H, true, true, false},
-                                       {PM_STEP_MSM_L, true, false, false},
-                                       {PM_STEP_MSM_B1, false, true, false}},
+                             .steps = {{PM_STEP_LOAD_VECTORS, true, true, false, false},
+                                       {PM_STEP_QUOTIENT, true, true, false, false},
+                                       {PM_STEP_MSM_H, true, true, false, false},
+                                       {PM_STEP_MSM_L, true, false, false, false},
+                                       {PM_STEP_MSM_B1, false, true, false, false}},
                              .buffers = {{.id = PM_BUFFER_CALLER_INPUTS,
                                           .bytes = 30,
                                           .pool = PM_POOL_CALLER,
@@ -296,6 +296,57 @@ static void steps_buffers_and_lock_come_in_order(void **state) {
     pm_execution_end(execution);
     assert_string_equal(run.recorder.text, "lock STEP sync unlock ");
     run_close(&run);
+}
+
+static pm_status lock_beside(struct pm_backend *backend, const pm_control *control,
+                             pm_error *error) {
+    struct recorder *recorder = recorder_of(backend);
+    (void)control;
+    PM_TRY(may_fail(recorder, "place", error));
+    recorder->is_beside = true;
+    say(recorder, "next ");
+    return PM_OK;
+}
+
+static void unlock_beside(struct pm_backend *backend) {
+    struct recorder *recorder = recorder_of(backend);
+    assert_true(recorder->is_beside);
+    recorder->is_beside = false;
+    say(recorder, "gone ");
+}
+
+/* A first step beside the proof that has the device: its buffer comes before the lock and goes
+ * inside it; the place is given up once the lock has been taken, or when anything fails. */
+static void a_step_beside_takes_the_next_place(void **state) {
+    (void)state;
+    struct pm_backend_table table = recording;
+    table.lock_beside = lock_beside;
+    table.unlock_beside = unlock_beside;
+    for (uint32_t fail_call = 0;; ++fail_call) {
+        struct run run;
+        pm_error error = PM_ERROR_INIT;
+        run_open(&run, fail_call, true);
+        run.recorder.backend.table = &table;
+        struct pm_plan *plan = &run.execution.plan;
+        plan->steps[0] =
+            (struct pm_plan_step){.id = PM_STEP_LOAD_VECTORS, .in_start = true, .is_beside = true};
+        plan->buffers[3].in_device_lock = false;
+        const pm_status status = pm_execution_run(&run.execution, 4, &error);
+        assert_false(run.recorder.is_beside);
+        if (status == PM_OK) {
+            assert_string_equal(run.recorder.text,
+                                "next +3 step sync back2 lock gone STEP sync +4 STEP sync -3 -4 "
+                                "unlock step sync back0 ");
+        } else {
+            assert_int_equal(status, PM_DEVICE);
+        }
+        pm_execution_end(&run.execution);
+        run_close(&run);
+        if (status == PM_OK) {
+            assert_true(fail_call > 8);
+            break;
+        }
+    }
 }
 
 /* The step is that of the caller; what is around it is the same. */
@@ -490,6 +541,7 @@ static void a_lying_ledger_is_found_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_buffers_and_lock_come_in_order),
+        cmocka_unit_test(a_step_beside_takes_the_next_place),
         cmocka_unit_test(a_step_of_the_caller_runs_like_any_other),
         cmocka_unit_test(the_ledger_tells_the_whole_story),
         cmocka_unit_test(ending_early_gives_everything_back),

@@ -74,6 +74,8 @@ static void random_device(struct seeded_random *random, struct odd_device *odd) 
             .own_memory = true,
             .classifies = seeded_random_below(random, 2) != 0,
             .b2_on_device = seeded_random_below(random, 2) != 0,
+            .stages_sums = seeded_random_below(random, 2) != 0,
+            .loads_beside = seeded_random_below(random, 2) != 0,
             .memory_bytes = UINT64_MAX,
             .staging_bytes = seeded_random_below(random, 2) * 4096,
             .threads = threads,
@@ -152,6 +154,13 @@ static void touch(struct uses *uses, enum pm_buffer_id id) {
     uses->reads[id] = uses->writes[id] = true;
 }
 
+/* What a sum on a device gives may come back through the staging memory. */
+static void touch_outputs(const struct pm_plan_device *device, struct uses *uses) {
+    if (device->stages_sums) {
+        touch(uses, PM_BUFFER_STAGING);
+    }
+}
+
 static void touch_key(const struct pm_plan *plan, struct uses *uses) {
     if (plan->choices.key == PM_KEY_STREAMED && plan->device_pool != PM_POOL_HOST) {
         touch(uses, PM_BUFFER_KEY_WINDOW);
@@ -190,6 +199,9 @@ static void vector_step(const struct pm_plan *plan, const struct pm_plan_device 
         break;
     default: /* PM_STEP_RECOMPUTE_C */
         uses->writes[PM_BUFFER_B] = true;
+        if (device->scratch_bytes(device, id, &plan->sizes, choices) != 0) {
+            touch(uses, PM_BUFFER_SCRATCH_H);
+        }
         if (choices->vectors == PM_VECTORS_FROM_W) {
             read_w(plan, uses);
             touch_key(plan, uses);
@@ -217,6 +229,7 @@ static void b2_step(const struct pm_plan *plan, const struct pm_plan_device *dev
     }
     if (on_device) {
         touch_key(plan, uses);
+        touch_outputs(device, uses);
     }
 }
 
@@ -233,6 +246,7 @@ static void step_uses(const struct pm_plan *plan, const struct pm_plan_device *d
         uses->reads[PM_BUFFER_A] = true;
         touch(uses, PM_BUFFER_SCRATCH_MSM_H);
         touch_key(plan, uses);
+        touch_outputs(device, uses);
         break;
     case PM_STEP_CLASSIFY:
         read_w(plan, uses);
@@ -245,6 +259,7 @@ static void step_uses(const struct pm_plan *plan, const struct pm_plan_device *d
         uses->reads[PM_BUFFER_CLASSES] = device->classifies;
         touch(uses, (enum pm_buffer_id)(PM_BUFFER_SCRATCH_MSM_A + (id - PM_STEP_MSM_A)));
         touch_key(plan, uses);
+        touch_outputs(device, uses);
         break;
     case PM_STEP_KEEP_B:
         uses->writes[PM_BUFFER_B_SCALARS] = true;
@@ -391,6 +406,10 @@ static void check_steps(const struct pm_plan *plan) {
         assert_true(plan->steps[i].in_start == (i < plan->n_start_steps));
         assert_true(plan->steps[i].in_start || !plan->steps[i].in_device_lock);
         n_locks += plan->steps[i].in_device_lock && (i == 0 || !plan->steps[i - 1].in_device_lock);
+        /* Beside the lock w is loaded, and before it is taken. */
+        assert_true(!plan->steps[i].is_beside ||
+                    (plan->steps[i].id == PM_STEP_LOAD_WITNESS && n_locks == 0 &&
+                     !plan->steps[i].in_device_lock && plan->device_pool != PM_POOL_HOST));
         for (uint32_t k = 0; k < i; k++) {
             assert_true(plan->steps[k].id != plan->steps[i].id);
         }
@@ -998,9 +1017,34 @@ static void everything_has_a_name(void **state) {
     assert_non_null(pm_buffer_name((enum pm_buffer_id)99));
 }
 
+/* w goes up beside another proof where there is room for it twice, and in its turn where not. */
+static void w_is_loaded_beside_where_there_is_room(void **state) {
+    (void)state;
+    struct pm_plan_device device;
+    struct pm_plan plan;
+    pm_error error = PM_ERROR_INIT;
+    const struct pm_plan_choices choices = {
+        .form = PM_FORM_TWO_VECTORS, .key = PM_KEY_RESIDENT, .b2 = PM_B2_IN_START};
+    const struct pm_plan_sizes *sizes = &pm_plan_preset_find("porep-32g")->sizes;
+    pm_plan_device_card(UINT64_MAX, 8, &device);
+    device.loads_beside = true;
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+    const uint64_t enough = plan.peak_bytes[PM_POOL_VRAM_0] + sizes->n_vars * PM_FR_BYTES;
+    for (uint64_t less = 0; less < 2; less++) {
+        device.memory_bytes = enough - less;
+        assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+        assert_int_equal(plan.steps[0].id, PM_STEP_LOAD_WITNESS);
+        assert_true(plan.steps[0].is_beside == (less == 0));
+        assert_true(plan.steps[0].in_device_lock == (less != 0));
+        assert_true(pm_plan_find(&plan, PM_BUFFER_W)->in_device_lock == (less != 0));
+        check_steps(&plan);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_plan_keeps_its_rules),
+        cmocka_unit_test(w_is_loaded_beside_where_there_is_room),
         cmocka_unit_test(limits_are_kept_or_refused),
         cmocka_unit_test(no_plan_needs_more_than_one_as_fast),
         cmocka_unit_test(a_copy_of_b_is_not_taken_for_lean),

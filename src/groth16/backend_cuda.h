@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * groth16/backend_cuda.h - a card as a backend.
+ *
+ * Plain C that reaches the card through the table of gpu/gpu.h alone, so that it is the same code
+ * over libproofmill-gpu and over a table that a test has made.
+ *
+ * Whose state is what. The streams, their events and the page-locked staging memory belong to who
+ * holds the device's lock; proofs that wait for it hold nothing of them. What is resident with a
+ * key is only read, but for two rooms in it (for packed scalars and for a counter), which are the
+ * lock holder's too. Bringing a key to the card takes no lock: it has streams and staging of its
+ * own, so that a proof with another key computes meanwhile. Everything of one proof is in its
+ * buffers.
+ */
+#ifndef PM_GROTH16_BACKEND_CUDA_H
+#define PM_GROTH16_BACKEND_CUDA_H
+
+#include "gpu/gpu.h"
+#include "groth16/backend.h"
+
+#include <stdint.h>
+
+/* Zero is fine for all of them. */
+struct pm_cuda_options {
+    uint64_t memory_limit_bytes; /* what plans may use of the card, keys included; 0: all of it */
+    uint64_t window_bytes; /* of one half of a streamed key's window; 0: as much as is of use */
+    uint64_t pack_scalars; /* that one thread packs at a time; 0: as many as is of use */
+};
+
+/* The caller closes it. options may be NULL. Errors: NO_DEVICE, NO_MEMORY, DEVICE. */
+pm_status pm_backend_cuda_open(const struct pm_gpu_api *api, uint32_t ordinal,
+                               const struct pm_cuda_options *options, struct pm_backend **backend,
+                               pm_error *error);
+/* No proof runs and no key is on the card any more. NULL is fine. */
+void pm_backend_cuda_close(struct pm_backend *backend);
+
+#endif

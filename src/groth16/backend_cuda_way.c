@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The way up: while one half of the staging memory is copied to the card, the team fills the other.
+ *
+ * A lane's stream carries nothing but what its half has held, so waiting for the stream is waiting
+ * for the half.
+ */
+#include "groth16/backend_cuda_card.h"
+
+#include <string.h>
+
+/* Bytes that a thread copies at a time, and pieces of page-locked memory between two looks at the
+ * control: a millisecond on the bus. */
+#define COPY_GRAIN_BYTES (UINT64_C(256) << 10)
+#define STRAIGHT_PIECE_BYTES (UINT64_C(64) << 20)
+
+pm_status pm_cuda_way_begin(struct pm_cuda *cuda, const struct pm_step_data *data,
+                            struct pm_cuda_way **out, pm_error *error) {
+    struct pm_cuda_side *side = pm_cuda_side(cuda);
+    struct pm_cuda_way *way = &side->way;
+    uint8_t *staging = data->buffer[PM_BUFFER_STAGING];
+    PM_FAIL_IF(staging == NULL, error, PM_INTERNAL, "a step without staging memory uploads");
+    way->cuda = cuda;
+    way->piece_bytes = pm_cuda_copied_bytes(cuda);
+    way->slot_bytes = 0;
+    way->team = data->team;
+    way->control = data->control;
+    way->next = 0;
+    PM_TRY(cuda->api->event_record(&way->fence, &side->stream, error));
+    for (int i = 0; i < 2; ++i) {
+        way->lanes[i].half = staging + (uint64_t)i * cuda->half_bytes;
+        way->lanes[i].used_bytes = way->lanes[i].slot_used_bytes = 0;
+        PM_TRY(cuda->api->stream_await(&way->lanes[i].stream, &way->fence, error));
+    }
+    *out = way;
+    return PM_OK;
+}
+
+pm_status pm_cuda_way_half(struct pm_cuda_way *way, struct pm_cuda_lane **lane, pm_error *error) {
+    *lane = &way->lanes[way->next];
+    way->next ^= 1;
+    PM_TRY(pm_control_check(way->control, error));
+    return way->cuda->api->stream_wait(&(*lane)->stream, error);
+}
+
+pm_status pm_cuda_way_end(struct pm_cuda_way *way, pm_status status, pm_error *error) {
+    pm_cuda_staging_used(way->cuda, way);
+    for (int i = 0; i < 2; ++i) {
+        pm_error *told = status == PM_OK ? error : NULL;
+        const pm_status waited = way->cuda->api->stream_wait(&way->lanes[i].stream, told);
+        status = status == PM_OK ? waited : status;
+    }
+    return status;
+}
+
+struct copy {
+    uint8_t *to;
+    const uint8_t *from;
+};
+
+static void copy_range(void *argument, size_t begin, size_t end) {
+    const struct copy *copy = argument;
+    memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+static pm_status straight(struct pm_cuda_way *way, uint8_t *to, const uint8_t *from,
+                          uint64_t n_bytes, pm_error *error) {
+    while (n_bytes > 0) {
+        const uint64_t n = n_bytes < STRAIGHT_PIECE_BYTES ? n_bytes : STRAIGHT_PIECE_BYTES;
+        struct pm_cuda_lane *lane = NULL;
+        PM_TRY(pm_cuda_way_half(way, &lane, error));
+        PM_TRY(way->cuda->api->upload(&lane->stream, to, from, n, error));
+        to += n;
+        from += n;
+        n_bytes -= n;
+    }
+    return PM_OK;
+}
+
+pm_status pm_cuda_way_bytes(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
+                            pm_error *error) {
+    uint8_t *at = to;
+    struct copy copy = {.from = from};
+    if (n_bytes > COPY_GRAIN_BYTES && way->cuda->api->memory_is_pinned(way->cuda->device, from)) {
+        return straight(way, to, from, n_bytes, error);
+    }
+    while (n_bytes > 0) {
+        const uint64_t n = n_bytes < way->piece_bytes ? n_bytes : way->piece_bytes;
+        struct pm_cuda_lane *lane = NULL;
+        PM_TRY(pm_cuda_way_half(way, &lane, error));
+        lane->used_bytes = n > lane->used_bytes ? n : lane->used_bytes;
+        copy.to = lane->half;
+        pm_team_for(way->team, n, COPY_GRAIN_BYTES, copy_range, &copy);
+        PM_TRY(way->cuda->api->upload(&lane->stream, at, lane->half, n, error));
+        at += n;
+        copy.from += n;
+        n_bytes -= n;
+    }
+    return PM_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* card_prove.h - what the parts of card_prove share. */
+#ifndef PM_TEST_GPU_CARD_PROVE_H
+#define PM_TEST_GPU_CARD_PROVE_H
+
+#include "gpu/gpu.h"
+
+#include <proofmill/proofmill.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the program with a sentence. */
+#define CARD_PROVE_CHECK(condition, ...)                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            (void)printf("%s:%d: ", __FILE__, __LINE__);                                           \
+            (void)printf(__VA_ARGS__);                                                             \
+            (void)printf("\n");                                                                    \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+#define CARD_PROVE_OK(call)                                                                        \
+    do {                                                                                           \
+        pm_error error = PM_ERROR_INIT;                                                            \
+        const pm_status card_status = (call);                                                      \
+        CARD_PROVE_CHECK(card_status == PM_OK, "%s: %s", pm_status_name(card_status),              \
+                         error.message);                                                           \
+    } while (0)
+
+double card_prove_now_ms(void);
+
+/* A partition of 2^log_n rows in the proportions of a 32 GiB sector; card_prove.c has the words. */
+void card_prove_partition(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed, int n_words,
+                          char **words);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A libproofmill-gpu without a card, for the command to open: support/fake_gpu.h behind the one
+ * name that such a library exports. The environment says what it is like:
+ *
+ *   FAKE_GPU_COUNT       how many devices it shows, which are one and the same; 1 unless given
+ *   FAKE_GPU_BYTES       of memory; 1 GiB unless given
+ *   FAKE_GPU_FAIL_CALL   the n-th call that can fail fails, and the device is bad from then on
+ *   FAKE_GPU_REPORT      a file to write what was done there to, at the end of the process
+ */
+#include "support/fake_gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct pm_gpu_api table;
+static uint32_t n_devices = 1;
+
+static uint64_t number_in(const char *variable, uint64_t otherwise) {
+    const char *text = getenv(variable);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static pm_status device_count(uint32_t *n, pm_error *error) {
+    PM_FAIL_IF(n_devices == 0, error, PM_NO_DEVICE, "the fake driver shows no device");
+    *n = n_devices;
+    return PM_OK;
+}
+
+static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *options,
+                             struct pm_gpu_device **device, pm_error *error) {
+    uint32_t n = 0;
+    PM_TRY(device_count(&n, error));
+    PM_FAIL_IF(ordinal >= n, error, PM_NO_DEVICE, "there is no fake device %u, only %u", ordinal,
+               n);
+    return fake_gpu_api()->device_open(0, options, device, error);
+}
+
+/* A breach of the rules is no crash by itself. Buffered output of the process is out by now. */
+__attribute__((destructor)) static void report(void) {
+    const char *path = getenv("FAKE_GPU_REPORT");
+    FILE *file = path != NULL ? fopen(path, "w") : NULL;
+    if (file != NULL) {
+        (void)fprintf(file, "sums %llu\nviolations %llu\nlive %llu\n",
+                      (unsigned long long)fake_gpu.n_sums,
+                      (unsigned long long)fake_gpu.n_violations,
+                      (unsigned long long)(fake_gpu.live_bytes[PM_GPU_ONCE] +
+                                           fake_gpu.live_bytes[PM_GPU_STREAM] +
+                                           fake_gpu.live_bytes[PM_GPU_PINNED]));
+        (void)fclose(file);
+    }
+    if (fake_gpu.n_violations != 0) {
+        _exit(99);
+    }
+}
+
+pm_gpu_api_get_function pm_gpu_api_get;
+
+__attribute__((visibility("default"))) const struct pm_gpu_api *pm_gpu_api_get(void) {
+    n_devices = (uint32_t)number_in("FAKE_GPU_COUNT", 1);
+    fake_gpu_heal();
+    fake_gpu.total_bytes = number_in("FAKE_GPU_BYTES", UINT64_C(1) << 30);
+    fake_gpu.fail_call_at = number_in("FAKE_GPU_FAIL_CALL", 0);
+    fake_gpu.goes_bad = fake_gpu.fail_call_at != 0;
+    table = *fake_gpu_api();
+    table.device_count = device_count;
+    table.device_open = device_open;
+    return &table;
+}
