@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard test/fuzz/fuzz_*.c)
 
 # Tests in which threads meet: what the thread sanitizer is asked about.
-THREADED := ^(par|poly|msm|groth16|api)/
+THREADED := ^(par|poly|msm|groth16|api|engine)/|^shim/test_supraseal
 
 configure = cmake --preset $(1) --log-level=NOTICE
 build = $(call configure,$(1)) && cmake --build --preset $(1) -j $(JOBS)

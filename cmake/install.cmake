@@ -34,12 +34,21 @@ if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
 else()
     set(PM_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-set(pc_names proofmill)
+set(pc_names proofmill proofmill-supraseal proofmill-supraseal-curio)
+foreach(flavour IN ITEMS upstream curio)
+    install(TARGETS proofmill_supraseal_${flavour}_static proofmill_supraseal_${flavour}_shared
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
 if(TARGET proofmill_rapidsnark_shared)
     install(TARGETS proofmill_rapidsnark_static proofmill_rapidsnark_shared
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     list(APPEND pc_names proofmill-rapidsnark)
+endif()
+if(TARGET proofmill_engine_shared)
+    install(TARGETS proofmill_engine_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    list(APPEND pc_names proofmill-engine)
 endif()
 foreach(name IN LISTS pc_names)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)

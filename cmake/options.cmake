@@ -5,6 +5,12 @@ option(PM_BUILD_TESTS "Build the tests (needs cmocka; GMP for the field oracles)
 option(PM_BUILD_BENCH "Build the benchmarks" ON)
 option(PM_GPU "Build libproofmill-gpu and its programs (needs CUDA's compiler)" OFF)
 option(PM_BUILD_FUZZ "Build the fuzz targets (needs clang, see the preset fuzz)" OFF)
+# The engine keeps its journal in SQLite; without that the rest is built all the same.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+    pkg_check_modules(SQLITE QUIET IMPORTED_TARGET sqlite3)
+endif()
+option(PM_BUILD_ENGINE "Build libproofmill-engine (needs SQLite)" "${SQLITE_FOUND}")
 set(PM_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefined or thread")
 
 # What every target of ours is compiled with.

@@ -16,7 +16,8 @@ as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo)
 
 packages=(gcc-aarch64-linux-gnu qemu-user libc6-dev-arm64-cross
-    libcmocka-dev:arm64 libgmp-dev:arm64 libjansson-dev:arm64)
+    libcmocka-dev:arm64 libgmp-dev:arm64 libjansson-dev:arm64
+    libsqlite3-dev:arm64)
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||

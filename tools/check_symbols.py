@@ -20,8 +20,13 @@ import sys
 
 # Objects that may hold writable variables, each with the reason.
 STATE = {
+    "api_device.c.o": "the cards that are open, and the queues before them: the process's own",
     "cpu.c.o": "what the CPU can run, asked once",
     "guard.c.o": "the SIGBUS handler that pm_guard_install() installs for the whole process",
+    "supraseal_engine.c.o": "the context of all handles, which the interface has no object for",
+    "supraseal_prove.c.o": "whose turn it is on the devices, for calls that name no mutex",
+    "supraseal_record.c.o": "a number for each file's name",
+    "supraseal_srs.c.o": "the interface's cache of parameter files",
     "json_memory.c.o": "the allocator that jansson had, and what has failed in this thread",
 }
 

@@ -35,12 +35,12 @@ LAYERS = {
     "msm": {"curve", "ff", "par", "base"},
     "gpu": {"ff", "curve", "poly", "msm", "base"},
     "io": {"curve", "ff", "par", "base"},
-    "groth16": BELOW_GROTH16,
-    "api": BELOW_GROTH16 | {"groth16"},
+    "groth16": BELOW_GROTH16 | {"gpu"},
+    "api": BELOW_GROTH16 | {"groth16", "gpu"},
     "json": set(),
     "sched": {"base"},
-    "engine": {"sched"},
-    "cli": {"json"},
+    "engine": {"sched", "par", "base"},
+    "cli": {"json", "sched"},
     "daemon": {"engine", "json"},
     "shim": {"json", "groth16"},
 }
@@ -52,10 +52,11 @@ LIBRARY_LAYERS = CORE_LAYERS | {"gpu", "json", "sched", "engine", "shim"}
 GUESTS = {
     r"jansson\.h": r"src/json/|src/cli/|test/",
     r"cuda.*\.h|cuda_.*|cub/.*|nvml\.h": r"src/gpu/|test/gpu/|bench/gpu/",
+    r"sqlite3\.h": r"src/engine/journal|test/engine/",
     r"cmocka\.h|gmp\.h|setjmp\.h": r"test/",
     r"cpuid\.h|immintrin\.h|x86intrin\.h": r"src/base/|src/ff/|test/|bench/",
     r"sys/mman\.h": r"src/base/|src/io/|test/",
-    r"signal\.h|ucontext\.h": r"src/par/|src/io/|src/cli/|src/daemon/|test/",
+    r"signal\.h|ucontext\.h": r"src/par/|src/io/|src/shim/|src/cli/|src/daemon/|test/",
 }
 SYSTEM_HEADERS = set(
     """ctype.h dirent.h dlfcn.h errno.h fcntl.h float.h getopt.h inttypes.h langinfo.h libgen.h

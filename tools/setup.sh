@@ -67,6 +67,7 @@ need_build() {
     need ninja-build "runs the build" has_command ninja
     need pkg-config "finds the libraries below" has_command pkg-config
     need libjansson-dev "JSON in the command" has_pkg jansson
+    need libsqlite3-dev "the journal of the engine" has_pkg sqlite3
     need libcmocka-dev "the tests' framework" has_pkg cmocka
     need libgmp-dev "an independent bignum to test field arithmetic against" has_header gmp.h
     need python3 "checks of exported symbols and test counts" has_command python3

@@ -40,12 +40,14 @@ typedef struct pm_circuit_sizes {
 
 typedef struct pm_plan_options {
     uint32_t struct_bytes;
-    uint32_t threads;      /* of the CPU's team; 0: as many as pm_threads_available() */
-    const char *device;    /* NULL or "cpu"; "device:BYTES" plans for a card of that much memory */
-    uint64_t memory_bytes; /* as in pm_prove_options; 0: no limit */
-    uint32_t form;         /* a pm_vector_form */
-    uint32_t residency;    /* a pm_key_residency */
-    uint32_t b2;           /* a pm_b2_schedule */
+    uint32_t threads; /* of the CPU's team; 0: as many as pm_threads_available() */
+    /* "cpu"; "device:BYTES" for a card of that much memory that nobody has seen; NULL: what the
+     * context would make the proof with, or the CPU where there is no context. */
+    const char *device;
+    uint64_t memory_bytes;   /* as in pm_prove_options; 0: no limit */
+    uint32_t form;           /* a pm_vector_form */
+    uint32_t residency;      /* a pm_key_residency */
+    uint32_t b2;             /* a pm_b2_schedule */
     uint32_t caller_vectors; /* a, b and c are the caller's */
     uint32_t caller_scalars; /* 0: a pm_witness; 1: arrays, canonical; 2: arrays, Montgomery form */
     uint32_t no_self_verify;
@@ -58,6 +60,10 @@ PM_API pm_status pm_proof_plan_create(const pm_circuit_sizes *sizes, const pm_pl
 PM_API pm_status pm_proof_plan_of_key(pm_context *context, const pm_key *key,
                                       const pm_plan_options *options, pm_proof_plan **plan,
                                       pm_error *error);
+/* Of a proof on this context, of a circuit with these sizes. Errors as pm_proof_plan_create(). */
+PM_API pm_status pm_proof_plan_of_sizes(pm_context *context, const pm_circuit_sizes *sizes,
+                                        const pm_plan_options *options, pm_proof_plan **plan,
+                                        pm_error *error);
 PM_API void pm_proof_plan_destroy(pm_proof_plan *plan);
 
 /* Known circuits by name ("porep-32g"); NULL past the last. */
@@ -105,6 +111,8 @@ PM_API pm_status pm_proof_plan_sizes(const pm_proof_plan *plan, pm_circuit_sizes
 /* What the open choices came to, and a sentence that says why. */
 PM_API pm_status pm_proof_plan_choices(const pm_proof_plan *plan, pm_plan_options *options);
 PM_API const char *pm_proof_plan_why(const pm_proof_plan *plan);
+/* Why it is for this device; "" where nobody had to choose. */
+PM_API const char *pm_proof_plan_device_why(const pm_proof_plan *plan);
 
 /* ---------------------------------------------------------------------------------------------
  * Reports
@@ -145,8 +153,49 @@ PM_API pm_status pm_report_entry(const pm_report *report, uint32_t index, pm_mea
 PM_API uint32_t pm_report_n_divergences(const pm_report *report);
 
 /* ---------------------------------------------------------------------------------------------
+ * Blinding by the caller
+ * ------------------------------------------------------------------------------------------- */
+
+/*
+ * pm_prove_finish() with r and s of the caller's, PM_FR_BYTES each in the given form (a
+ * pm_scalar_form), for interfaces that hand them down. Each must be uniform, secret and used for
+ * one proof: whoever knows them learns about the witness, and so does whoever sees two proofs that
+ * share them. Zero for both gives the proof without zero-knowledge. Consumes the handle whatever it
+ * returns. Errors: those of pm_prove_finish(), and INVALID_ARGUMENT, NOT_CANONICAL.
+ */
+PM_API pm_status pm_prove_finish_with_blinding(pm_pending *pending, const void *r, const void *s,
+                                               uint32_t form, const pm_control *control,
+                                               pm_proof *proof, pm_prove_stats *stats,
+                                               pm_error *error);
+
+/* ---------------------------------------------------------------------------------------------
  * The machine
  * ------------------------------------------------------------------------------------------- */
+
+/* How many cards CUDA shows; at least one. gpu_library as in pm_context_options. NO_DEVICE with the
+ * reason: no library, no driver, no card. */
+PM_API pm_status pm_device_count(const char *gpu_library, uint32_t *n, pm_error *error);
+
+typedef struct pm_device_facts {
+    uint32_t struct_bytes;
+    uint32_t ordinal; /* N of "cuda:N" */
+    char name[256];
+    uint32_t major, minor; /* compute capability */
+    uint32_t n_multiprocessors;
+    uint32_t clock_khz;
+    uint32_t driver, runtime; /* 13000: CUDA 13.0 */
+    uint64_t total_bytes;
+    uint64_t free_bytes; /* now */
+} pm_device_facts;
+
+/* Asks card `ordinal` itself, which takes a moment and some of its memory for as long. Errors:
+ * INVALID_ARGUMENT, NO_DEVICE (no such one, or too old for the library), NO_MEMORY, DEVICE. */
+PM_API pm_status pm_device_describe(const char *gpu_library, uint32_t ordinal,
+                                    pm_device_facts *facts, pm_error *error);
+
+/* Takes the key off every device on which no proof uses it; the next proof there brings it again.
+ * Returns on how many it is still in use. NULL is fine. */
+PM_API uint32_t pm_key_leave_devices(pm_key *key);
 
 typedef struct pm_host_memory {
     uint64_t free_bytes;  /* what this process may still take; UINT64_MAX: nothing bounds it */

@@ -211,10 +211,30 @@ typedef struct pm_context_options {
     uint32_t struct_bytes;
     uint32_t threads;    /* 0: as many as affinity and the cgroup's cpu.max allow */
     uint32_t arithmetic; /* a pm_arithmetic */
+    uint32_t reserved;
+    const char *device;      /* where proofs are made, see below; NULL: "cpu" */
+    const char *gpu_library; /* the file of libproofmill-gpu; NULL: beside this library, or where
+                                the system looks */
+    uint64_t vram_bytes;     /* the most memory to use of a card; 0: all it has */
 } pm_context_options;
 
-/* Starts threads - 1 threads (the caller of each operation is the other one). options may be NULL.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (arithmetic this CPU lacks), NO_MEMORY, NO_THREADS. */
+/*
+ * Devices. Whatever makes a proof, it is the same proof.
+ *
+ *   "cpu"                   the CPU
+ *   "cuda"                  the first card that CUDA shows; "cuda:N" the one with number N, from 0
+ *   "cuda:N,M,..."          several: each proof is made by the one with the fewest before it, and
+ *                           one that has failed is passed over
+ *   "auto"                  the first card where it is quicker, else the CPU; a card that cannot be
+ *                           used is said once, in the log of the first proof
+ *
+ * A card is opened once a process and shared by all contexts and keys that use it; it is closed
+ * with the last of them. Its memory holds the keys that it has made proofs with.
+ */
+
+/* Starts threads - 1 threads (the caller of each operation is the other one) and opens the cards
+ * that are asked for. options may be NULL. Errors: INVALID_ARGUMENT, UNSUPPORTED (arithmetic this
+ * CPU lacks), NO_MEMORY, NO_THREADS, NO_DEVICE (with the reason), DEVICE. */
 PM_API pm_status pm_context_create(const pm_context_options *options, pm_context **context,
                                    pm_error *error);
 /* Joins every thread it started: none is left when this returns. */
@@ -245,6 +265,10 @@ typedef struct pm_key_options {
     uint32_t struct_bytes;
     uint32_t load; /* a pm_load: map the file (default; shared page cache) or read it into memory */
     uint32_t check; /* a pm_check; doc/cli.md says what each costs */
+    /* pm_key_open_params(): non-zero keeps the decoded points in a file beside the parameters,
+     * path.pmcache, as large as they are, and maps it the next time. One that does not belong to
+     * them any more is passed over and replaced; one that cannot be written is said in the log. */
+    uint32_t cache;
 } pm_key_options;
 
 /*
@@ -324,6 +348,7 @@ typedef struct pm_key_facts {
     uint32_t has_matrices;       /* 0: a, b and c must be brought along to prove with it */
     uint64_t n_a, n_b, n_c, n_h; /* points of its queries */
     uint64_t n_nonzeros[3];      /* of A, B and C */
+    uint64_t device_bytes;       /* of the memory of cards that it holds now, all together */
 } pm_key_facts;
 
 PM_API pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts);
@@ -536,6 +561,7 @@ typedef struct pm_prove_options {
 
 /* Where the time and the memory went. */
 #define PM_PHASES_MAX 16
+#define PM_DEVICE_WHY_BYTES 256
 typedef struct pm_phase {
     const char *name; /* static: "matrix products", "ntt", "msm a", ... */
     uint64_t wall_ns;
@@ -551,6 +577,9 @@ typedef struct pm_prove_stats {
     uint32_t form; /* pm_vector_form, pm_key_residency and pm_b2_schedule: as chosen */
     uint32_t residency;
     uint32_t b2;
+    const char *device;                   /* that made the proof: "cpu", "cuda:0"; static */
+    char device_why[PM_DEVICE_WHY_BYTES]; /* why it was this one */
+    uint64_t device_peak_bytes;           /* the most that the proof held of its memory */
 } pm_prove_stats;
 
 /*
@@ -559,9 +588,9 @@ typedef struct pm_prove_stats {
  * stats may be NULL.
  * Errors: CURVE, WITNESS_MISMATCH (number of values), SECTION (no IC and self-verification asked
  * for), NOT_CANONICAL, NOT_ON_CURVE, NOT_IN_SUBGROUP, POINT_AT_INFINITY (the verifying key inside
- * the key is damaged; found before any work), NO_MEMORY, NO_RANDOM, CANCELLED, DEADLINE,
- * FILE_CHANGED, SELF_VERIFY (the witness does not satisfy the constraints, or the key is damaged),
- * INTERNAL.
+ * the key is damaged; found before any work), NO_MEMORY, NO_RANDOM, DEVICE (it failed; another one,
+ * if there is one, makes the next proof), CANCELLED, DEADLINE, FILE_CHANGED, SELF_VERIFY (the
+ * witness does not satisfy the constraints, or the key is damaged), INTERNAL.
  */
 PM_API pm_status pm_prove(pm_context *context, const pm_key *key, const pm_witness *witness,
                           const pm_prove_options *options, const pm_control *control,
@@ -665,6 +694,34 @@ PM_API pm_status pm_prove_finish(pm_pending *pending, const pm_control *control,
 PM_API void pm_pending_drop(pm_pending *pending);
 
 /* ---------------------------------------------------------------------------------------------
+ * Assignments in files (.pmasg): a proof that can be made later, or elsewhere. doc/format_pmasg.md
+ * has the bytes. Such a file is the whole secret of the proof.
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct pm_assignment_file pm_assignment_file;
+
+/* Maps a .pmasg. Sizes and densities are checked; values are when a proof loads them, and the
+ * digest by pm_file_check(). A mapped file must not be changed while it is open (see
+ * pm_guard_install()). path "-" reads stdin. Errors: IO, NO_MEMORY, NOT_THIS_KIND, VERSION, CURVE,
+ * TRUNCATED, LENGTH, COUNT, ENCODING, FILE_CHANGED. */
+PM_API pm_status pm_assignment_file_open(const char *path, pm_assignment_file **file,
+                                         pm_error *error);
+/* Its arrays, to be proved; they live as long as the file. release is set: it takes an array that
+ * has been read out of this process's memory. */
+PM_API pm_status pm_assignment_file_get(pm_assignment_file *file, pm_assignment *assignment,
+                                        pm_error *error);
+/* Copies inputs first .. first + n - 1 (canonical little-endian) to out, n * PM_FR_BYTES bytes;
+ * public signals begin at input 1. Errors: INVALID_ARGUMENT, FILE_CHANGED. */
+PM_API pm_status pm_assignment_file_inputs(const pm_assignment_file *file, uint64_t first,
+                                           uint64_t n, void *out, pm_error *error);
+PM_API void pm_assignment_file_destroy(pm_assignment_file *file);
+/* Writes an assignment, array by array, to a file that appears whole or not at all, and that its
+ * owner alone may read. release is not called. Errors: INVALID_ARGUMENT, CURVE, COUNT, IO,
+ * NO_RANDOM, CANCELLED, DEADLINE. */
+PM_API pm_status pm_assignment_file_write(const char *path, const pm_assignment *assignment,
+                                          const pm_control *control, pm_error *error);
+
+/* ---------------------------------------------------------------------------------------------
  * Verify
  * ------------------------------------------------------------------------------------------- */
 
@@ -739,7 +796,8 @@ typedef enum pm_file_kind {
     PM_FILE_R1CS = 3,
     PM_FILE_PTAU = 4,
     PM_FILE_PARAMS = 5,    /* parameters of bellman or bellperson */
-    PM_FILE_BELLMAN_VK = 6 /* a verifying key of bellman or bellperson */
+    PM_FILE_BELLMAN_VK = 6, /* a verifying key of bellman or bellperson */
+    PM_FILE_ASSIGNMENT = 7  /* a proving assignment, .pmasg */
 } pm_file_kind;
 
 PM_API const char *pm_file_kind_name(pm_file_kind kind); /* "zkey", "wtns", ... */
@@ -780,6 +838,13 @@ typedef struct pm_file_info {
      * behind the parameters. */
     uint32_t n_h, n_l, n_a, n_b;
     uint64_t parameters_bytes; /* params: without the transcript */
+    /* pmasg: n_vars, n_public and n_constraints (rows of a, b and c) are given too, as far as they
+     * fit; variables that the densities say have a point in A (aux) and B (inputs, aux). */
+    uint32_t scalar_form; /* a pm_scalar_form */
+    uint32_t n_vectors;   /* 0, 2: a and b, or 3: c too */
+    uint32_t has_densities;
+    uint32_t reserved;
+    uint64_t n_inputs, n_aux, n_rows, n_density_bits[3];
 } pm_file_info;
 
 /* Recognises a file by its first bytes and describes it; structure is checked as when it is opened.
@@ -790,7 +855,7 @@ PM_API pm_status pm_file_describe(pm_context *context, const char *path, int wit
                                   const pm_control *control, pm_file_info *info, pm_error *error);
 
 /* Checks everything in one file: structure, ranges, every point (zkey, params, bellman's verifying
- * key); values (wtns); rows (r1cs). */
+ * key); values (wtns); rows (r1cs); values and digest (pmasg). */
 PM_API pm_status pm_file_check(pm_context *context, const char *path, const pm_control *control,
                                pm_error *error);
 /* Evaluates every constraint of an .r1cs at the witness. UNSATISFIED: the lowest failing row is in

@@ -63,11 +63,16 @@ pm_status pm_context_create(const pm_context_options *options, pm_context **cont
     PM_TRY(pm_memory_alloc(NULL, "context", sizeof(pm_context), PM_MEMORY_PLAIN, &buffer, error));
     pm_context *made = buffer;
     made->body = body;
-    pm_context_set_backend(made, NULL);
 #ifndef NDEBUG
     made->strict = true;
 #endif
-    const pm_status status = pm_team_create(threads, &made->team, error);
+    pm_status status = pm_devices_open(&chosen, &made->devices, error);
+    if (status == PM_OK) {
+        status = pm_team_create(threads, &made->team, error);
+        if (status != PM_OK) {
+            pm_devices_close(&made->devices);
+        }
+    }
     if (status != PM_OK) {
         pm_memory_free(made);
         return status;
@@ -79,12 +84,36 @@ pm_status pm_context_create(const pm_context_options *options, pm_context **cont
 void pm_context_destroy(pm_context *context) {
     if (context != NULL) {
         pm_team_destroy(context->team);
+        pm_devices_close(&context->devices);
         pm_memory_free(context);
     }
 }
 
-void pm_context_set_backend(pm_context *context, struct pm_backend *backend) {
-    context->backend = backend != NULL ? backend : pm_backend_cpu();
+pm_status pm_context_set_backends(pm_context *context, struct pm_backend *const *backends,
+                                  uint32_t n, pm_error *error) {
+    return pm_devices_replace(&context->devices, backends, n, error);
+}
+
+pm_status pm_context_set_backend(pm_context *context, struct pm_backend *backend) {
+    return pm_context_set_backends(context, &backend, backend != NULL, NULL);
+}
+
+/* Whether the key is on the device, or being brought there. */
+static bool has_key(void *key, const struct pm_device *device) {
+    return pm_resident_is_on(key, device->backend);
+}
+
+void pm_context_choose_device(pm_context *context, const pm_key *key,
+                              const struct pm_plan_sizes *sizes, bool is_plan,
+                              const pm_control *control, struct pm_device_choice *choice) {
+    const struct pm_device_seeker seeker = {.sizes = sizes,
+                                            .threads = pm_context_threads(context),
+                                            .body = context->body,
+                                            .has_key = key != NULL ? has_key : NULL,
+                                            .user = (void *)(uintptr_t)key,
+                                            .is_plan = is_plan,
+                                            .control = control};
+    pm_devices_choose(&context->devices, &seeker, choice);
 }
 
 void pm_context_set_strict(pm_context *context, bool strict) {

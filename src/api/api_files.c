@@ -9,6 +9,7 @@
 #include "io/guard.h"
 #include "io/output.h"
 #include "io/params.h"
+#include "io/pmasg.h"
 #include "io/r1cs.h"
 #include "io/wtns.h"
 
@@ -35,6 +36,8 @@ const char *pm_file_kind_name(pm_file_kind kind) {
         return "params";
     case PM_FILE_BELLMAN_VK:
         return "bellman vk";
+    case PM_FILE_ASSIGNMENT:
+        return "pmasg";
     case PM_FILE_UNKNOWN:
         break;
     }
@@ -121,7 +124,9 @@ static pm_status describe_ptau(const struct pm_mapping *mapping, pm_file_info *i
 
 static pm_file_kind recognise(const struct pm_mapping *mapping) {
     const struct pm_container_format *format = pm_container_recognise(mapping);
-    return format != NULL ? (pm_file_kind)format->kind : pm_params_recognise(mapping);
+    return format != NULL                ? (pm_file_kind)format->kind
+           : pm_pmasg_recognise(mapping) ? PM_FILE_ASSIGNMENT
+                                         : pm_params_recognise(mapping);
 }
 
 static pm_status open_params(const struct pm_mapping *mapping, pm_file_kind kind,
@@ -201,6 +206,38 @@ static pm_status describe_params(pm_context *context, const struct pm_mapping *m
     return PM_OK;
 }
 
+static uint32_t fit_u32(uint64_t value) {
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static pm_status describe_assignment(const struct pm_mapping *mapping, pm_file_info *info,
+                                     pm_error *error) {
+    struct pm_pmasg pmasg;
+    PM_TRY(pm_pmasg_open(mapping, &pmasg, error));
+    const struct pm_pmasg_sizes *sizes = &pmasg.sizes;
+    info->kind = PM_FILE_ASSIGNMENT;
+    info->version = PM_PMASG_VERSION;
+    info->curve = (uint32_t)sizes->curve;
+    info->n_vars = fit_u32(sizes->n_inputs + sizes->n_aux);
+    info->n_public = fit_u32(sizes->n_inputs - 1);
+    info->n_constraints = fit_u32(sizes->n_rows);
+    info->scalar_form = (uint32_t)sizes->form;
+    info->n_vectors = sizes->n_vectors;
+    info->has_densities = sizes->has_densities;
+    info->n_inputs = sizes->n_inputs;
+    info->n_aux = sizes->n_aux;
+    info->n_rows = sizes->n_rows;
+    memcpy(info->n_density_bits, sizes->n_bits, sizeof info->n_density_bits);
+    for (int i = 0; i < PM_PMASG_ARRAYS; ++i) {
+        if (pmasg.layout.n_bytes[i] > 0) {
+            add_section(info, pmasg.layout.offset[i], pmasg.layout.n_bytes[i],
+                        pm_pmasg_array_name((enum pm_pmasg_array)i));
+        }
+    }
+    add_section(info, pmasg.layout.digest_offset, PM_PMASG_DIGEST_BYTES, "digest");
+    return PM_OK;
+}
+
 static pm_status describe_by_kind(pm_context *context, const struct pm_mapping *mapping,
                                   const pm_control *control, pm_file_info *info, pm_error *error) {
     const pm_file_kind kind = recognise(mapping);
@@ -216,6 +253,8 @@ static pm_status describe_by_kind(pm_context *context, const struct pm_mapping *
     case PM_FILE_PARAMS:
     case PM_FILE_BELLMAN_VK:
         return describe_params(context, mapping, kind, info, error);
+    case PM_FILE_ASSIGNMENT:
+        return describe_assignment(mapping, info, error);
     default:
         return pm_container_refuse_kind(mapping, NULL, error);
     }
@@ -280,6 +319,13 @@ static pm_status check_params(pm_context *context, const struct pm_mapping *mapp
                                   PM_POINT_CHECK_SUBGROUP, context->team, control, error);
 }
 
+static pm_status check_assignment(pm_context *context, const struct pm_mapping *mapping,
+                                  const pm_control *control, pm_error *error) {
+    struct pm_pmasg pmasg;
+    PM_TRY(pm_pmasg_open(mapping, &pmasg, error));
+    return pm_pmasg_check(&pmasg, context->team, control, error);
+}
+
 static pm_status check_by_kind(pm_context *context, const struct pm_mapping *mapping,
                                const pm_control *control, pm_error *error) {
     const pm_file_kind kind = recognise(mapping);
@@ -302,6 +348,8 @@ static pm_status check_by_kind(pm_context *context, const struct pm_mapping *map
     case PM_FILE_PARAMS:
     case PM_FILE_BELLMAN_VK:
         return check_params(context, mapping, kind, control, error);
+    case PM_FILE_ASSIGNMENT:
+        return check_assignment(context, mapping, control, error);
     default:
         return pm_container_refuse_kind(mapping, NULL, error);
     }

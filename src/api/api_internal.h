@@ -4,6 +4,7 @@
 #ifndef PM_API_API_INTERNAL_H
 #define PM_API_API_INTERNAL_H
 
+#include "api/api_devices.h"
 #include "api/api_resident.h"
 #include "base/control.h"
 #include "base/cpu.h"
@@ -26,12 +27,13 @@
 struct pm_context {
     struct pm_team *team;
     enum pm_body body;
-    struct pm_backend *backend; /* what proofs are computed by: the CPU, unless told otherwise */
-    bool strict;                /* a proof that diverges from its plan fails */
+    struct pm_devices devices; /* what proofs are computed by */
+    bool strict;               /* a proof that diverges from its plan fails */
 };
 
 struct pm_proof_plan {
     struct pm_plan plan;
+    char device_why[PM_DEVICE_WHY_BYTES];
 };
 
 struct pm_witness {
@@ -59,9 +61,16 @@ struct pm_key {
     struct pm_residents residents; /* on devices */
 };
 
-/* Proofs started on this context from now on are computed by backend (NULL: the CPU), which must
- * outlive them and every key that they were made with. The first call is made before any proof. */
-void pm_context_set_backend(pm_context *context, struct pm_backend *backend);
+/* Proofs started on this context from now on are computed by the backends, which must outlive them
+ * and every key that they were made with; n 0: by the CPU. Before any proof. Errors: NO_MEMORY. */
+pm_status pm_context_set_backends(pm_context *context, struct pm_backend *const *backends,
+                                  uint32_t n, pm_error *error);
+/* One of them, or NULL. */
+pm_status pm_context_set_backend(pm_context *context, struct pm_backend *backend);
+/* The device for a proof with this key: who does not only plan leaves it. */
+void pm_context_choose_device(pm_context *context, const pm_key *key,
+                              const struct pm_plan_sizes *sizes, bool is_plan,
+                              const pm_control *control, struct pm_device_choice *choice);
 /* Whether a divergence from the plan fails the proof; else it is counted. Debug builds start with
  * true. */
 void pm_context_set_strict(pm_context *context, bool strict);
@@ -83,7 +92,8 @@ pm_status pm_proof_check(const struct pm_curve *curve, const pm_proof *proof,
 pm_status pm_verify_in(pm_context *context, const pm_vk *vk, const void *publics, size_t n_publics,
                        const pm_proof *proof, void *scratch, pm_error *error);
 
-/* The key's vk, prepared on first use and owned by the key. */
+/* The key's vk, prepared on first use and owned by the key: for pm_verify_in() alone, since it has
+ * neither e(alpha, beta) nor canonical points. */
 pm_status pm_key_shared_vk(pm_context *context, const pm_key *key, const pm_vk **vk,
                            pm_error *error);
 

@@ -178,15 +178,81 @@ static pm_status open_params_files(const char *path, const char *r1cs_path,
     return pm_r1cs_open(&files->r1cs_mapping, control, &files->r1cs, error);
 }
 
-static pm_status key_from_files(pm_context *context, const struct params_files *files,
-                                enum pm_point_check check, const pm_control *control, pm_key *key,
-                                pm_error *error) {
+/* For the next time. Without one the key is as good. */
+static void write_cache(const pm_context *context, const struct params_files *files,
+                        const char *path, const pm_control *control, const pm_key *key) {
+    const uint8_t *affine[PM_PARAMS_PARTS];
+    pm_error error = PM_ERROR_INIT;
+    for (int part = 0; part < PM_PARAMS_PARTS; ++part) {
+        affine[part] = key->proving_key.decoded[part];
+    }
+    if (pm_params_cache_write(&files->params, path, affine, context->team, control, &error) !=
+        PM_OK) {
+        pm_control_log(control, PM_LOG_WARNING,
+                       "the key's points are not kept for the next time: "
+                       "%.400s",
+                       error.message);
+    }
+}
+
+static bool is_point_fault(pm_status status) {
+    return status == PM_NOT_CANONICAL || status == PM_NOT_ON_CURVE ||
+           status == PM_NOT_IN_SUBGROUP || status == PM_POINT_AT_INFINITY;
+}
+
+/* What a key of the parameters is made with. */
+struct params_loading {
+    const struct params_files *files;
     struct pm_kernels kernels;
-    PM_TRY(pm_kernels_get(PM_CURVE_BLS12_381, context->body, context->team, &kernels, error));
-    PM_TRY(pm_mapping_borrow(NULL, 0, files->params_mapping.name, &key->mapping, error));
-    PM_TRY(pm_proving_key_from_params(&files->params, files->has_r1cs ? &files->r1cs : NULL, check,
-                                      &kernels, &key->ledger, control, &key->proving_key, error));
-    warn_of_insecurity(&key->proving_key.header, kernels.curve, control);
+    const char *cache_path; /* where the parameters lie that are to have a cache; NULL: none */
+    enum pm_point_check check;
+    const pm_control *control;
+};
+
+static pm_status decode_files(const struct params_loading *loading,
+                              const struct pm_params_cache *cache, pm_key *key, pm_error *error) {
+    const struct params_files *files = loading->files;
+    return pm_proving_key_from_params(&files->params, cache, files->has_r1cs ? &files->r1cs : NULL,
+                                      loading->check, &loading->kernels, &key->ledger,
+                                      loading->control, &key->proving_key, error);
+}
+
+/* False: there is no cache, or none whose points are good. */
+static pm_status try_cache(const struct params_loading *loading, pm_key *key, bool *is_done,
+                           pm_error *error) {
+    struct pm_params_cache cache;
+    *is_done = false;
+    if (loading->cache_path == NULL ||
+        !pm_params_cache_open(&loading->files->params, loading->kernels.curve, loading->cache_path,
+                              &key->mapping, &cache)) {
+        return PM_OK;
+    }
+    const pm_status status = decode_files(loading, &cache, key, error);
+    if (is_point_fault(status)) {
+        pm_mapping_close(&key->mapping);
+        return PM_OK;
+    }
+    *is_done = status == PM_OK;
+    return status;
+}
+
+static pm_status key_from_files(pm_context *context, const struct params_files *files,
+                                const char *cache_path, enum pm_point_check check,
+                                const pm_control *control, pm_key *key, pm_error *error) {
+    struct params_loading loading = {
+        .files = files, .cache_path = cache_path, .check = check, .control = control};
+    bool is_done = false;
+    PM_TRY(
+        pm_kernels_get(PM_CURVE_BLS12_381, context->body, context->team, &loading.kernels, error));
+    PM_TRY(try_cache(&loading, key, &is_done, error));
+    if (!is_done) {
+        PM_TRY(pm_mapping_borrow(NULL, 0, files->params_mapping.name, &key->mapping, error));
+        PM_TRY(decode_files(&loading, NULL, key, error));
+        if (cache_path != NULL) {
+            write_cache(context, files, cache_path, control, key);
+        }
+    }
+    warn_of_insecurity(&key->proving_key.header, loading.kernels.curve, control);
     return PM_OK;
 }
 
@@ -203,7 +269,8 @@ pm_status pm_key_open_params(pm_context *context, const char *path, const char *
     pm_status status =
         open_params_files(path, r1cs_path, &chosen, &made->ledger, control, &files, error);
     if (status == PM_OK) {
-        status = key_from_files(context, &files, how_to_check(&chosen), control, made, error);
+        status = key_from_files(context, &files, chosen.cache != 0 ? path : NULL,
+                                how_to_check(&chosen), control, made, error);
     }
     pm_mapping_close(&files.r1cs_mapping);
     pm_mapping_close(&files.params_mapping);
@@ -218,6 +285,14 @@ pm_status pm_key_open_params(pm_context *context, const char *path, const char *
 
 /* ---- Facts ------------------------------------------------------------------------------------
  */
+
+static uint64_t device_bytes(const struct pm_ledger *ledger) {
+    uint64_t bytes = 0;
+    for (uint32_t pool = PM_POOL_VRAM_0; pool < PM_POOLS_MAX; ++pool) {
+        bytes += pm_ledger_pool_live_bytes(ledger, pool);
+    }
+    return bytes;
+}
 
 pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts) {
     if (key == NULL || facts == NULL) {
@@ -234,6 +309,7 @@ pm_status pm_key_get_facts(const pm_key *key, pm_key_facts *facts) {
         .n_coefficients = proving_key->n_records,
         .mapped_bytes = key->mapping.n_bytes,
         .memory_bytes = pm_ledger_live_bytes(&key->ledger),
+        .device_bytes = device_bytes(&key->ledger),
         .reduction = (uint32_t)proving_key->reduction,
         .has_matrices = proving_key->matrices != PM_KEY_MATRICES_NONE,
         .n_a = proving_key->a.n,

@@ -11,9 +11,15 @@ _Static_assert(PM_BUFFER_CALLER_AUX - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_AUX &&
                    PM_BUFFER_CALLER_B - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_B &&
                    PM_BUFFER_CALLER_C - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_C,
                "lent buffers of a plan stand in the order of pm_assignment_array");
-_Static_assert((int)PM_FORM_TWO_VECTORS == PM_VECTORS_TWO &&
+_Static_assert((int)PM_FORM_ANY == PM_VECTORS_ANY &&
+                   (int)PM_FORM_THREE_VECTORS == PM_VECTORS_THREE &&
+                   (int)PM_FORM_TWO_VECTORS == PM_VECTORS_TWO &&
+                   (int)PM_KEY_ANY == PM_RESIDENCY_ANY &&
+                   (int)PM_KEY_RESIDENT == PM_RESIDENCY_KEEP &&
                    (int)PM_KEY_STREAMED == PM_RESIDENCY_STREAM &&
+                   (int)PM_B2_ANY == PM_B2_SCHEDULE_ANY &&
                    (int)PM_B2_IN_START == PM_B2_SCHEDULE_START &&
+                   (int)PM_B2_FROM_W == PM_B2_SCHEDULE_LATER &&
                    (int)PM_B2_FROM_COPY == PM_B2_SCHEDULE_COPY,
                "public choices have the numbers of a plan's");
 
@@ -65,11 +71,18 @@ static void choose_limits(const pm_prove_options *options, struct pm_plan_choice
     }
 }
 
-static pm_status make_plan(pm_context *context, const pm_key *key, const struct pm_lent *lent,
-                           const pm_prove_options *options, struct pm_plan *plan, pm_error *error) {
-    const struct pm_backend *backend = context->backend;
+static void find_sizes(const pm_key *key, const struct pm_lent *lent, struct pm_plan_sizes *sizes) {
+    pm_proving_key_sizes(&key->proving_key, sizes);
+    if (lent->array[PM_ARRAY_A] != NULL) {
+        sizes->n_rows = lent->n_rows;
+    }
+}
+
+static pm_status make_plan_for(const struct pm_device *device, pm_context *context,
+                               const pm_key *key, const struct pm_lent *lent,
+                               const pm_prove_options *options, struct pm_plan *plan,
+                               pm_error *error) {
     struct pm_plan_sizes sizes;
-    struct pm_plan_device device;
     const bool has_vectors = lent->array[PM_ARRAY_A] != NULL;
     const uint64_t publics_bytes = (uint64_t)key->proving_key.header.n_public * PM_FR_BYTES;
     struct pm_plan_choices choices = {.form = (enum pm_form)options->form,
@@ -84,13 +97,27 @@ static pm_status make_plan(pm_context *context, const pm_key *key, const struct 
                                       .no_self_verify = options->no_self_verify != 0,
                                       .pending_bytes = sizeof(struct pm_pending) + publics_bytes};
     choose_limits(options, &choices);
-    pm_proving_key_sizes(&key->proving_key, &sizes);
-    if (has_vectors) {
-        sizes.n_rows = lent->n_rows;
+    find_sizes(key, lent, &sizes);
+    return pm_device_plan(device, pm_context_threads(context), &sizes, &choices, plan, error);
+}
+
+/* *choice is the device that the plan is for, whatever is returned. */
+static pm_status make_plan(pm_context *context, const pm_key *key, const struct pm_lent *lent,
+                           const pm_prove_options *options, const pm_control *control,
+                           struct pm_device_choice *choice, struct pm_plan *plan, pm_error *error) {
+    struct pm_plan_sizes sizes;
+    pm_error own = PM_ERROR_INIT;
+    find_sizes(key, lent, &sizes);
+    pm_context_choose_device(context, key, &sizes, false, control, choice);
+    pm_status status = make_plan_for(choice->device, context, key, lent, options, plan, &own);
+    if (status != PM_OK &&
+        pm_devices_fall_back(&context->devices, false, control, status, &own, choice)) {
+        status = make_plan_for(choice->device, context, key, lent, options, plan, &own);
     }
-    PM_TRY(backend->table->can_run(backend, &sizes, error));
-    backend->table->describe(backend, context->team, &device);
-    return pm_plan_make(&sizes, &device, &choices, plan, error);
+    if (status != PM_OK) {
+        pm_error_copy(error, &own);
+    }
+    return status;
 }
 
 static pm_status reserve(const pm_prove_options *options, const struct pm_plan *plan,
@@ -130,7 +157,7 @@ static void fill_execution(struct pm_pending *pending, const struct pm_plan *pla
     struct pm_execution *execution = &pending->execution;
     pm_context *context = pending->context;
     execution->plan = *plan;
-    execution->backend = context->backend;
+    execution->backend = pending->choice.device->backend;
     execution->strict = context->strict;
     execution->release = give_back_lent;
     execution->release_user = &pending->lent;
@@ -153,7 +180,7 @@ static void fill_execution(struct pm_pending *pending, const struct pm_plan *pla
 /* Everything goes, also the handle. Its log ends with it, so the report is filled first. */
 static void pending_destroy(struct pm_pending *pending) {
     pm_execution_end(&pending->execution);
-    pm_report_fill(pending->report, &pending->execution);
+    pm_report_fill(pending->report, &pending->execution, pending->choice.why);
     pm_lent_return_all(&pending->lent);
     pm_proving_key_forget_densities(&pending->with_densities);
     pm_resident_give_up(pending->key, pending->resident);
@@ -163,9 +190,9 @@ static void pending_destroy(struct pm_pending *pending) {
 
 /* Takes over *lent and *reservation on success. */
 static pm_status pending_create(pm_context *context, const pm_key *key, struct pm_lent *lent,
-                                const struct pm_plan *plan, struct pm_reservation *reservation,
-                                const pm_control *control, struct pm_pending **out,
-                                pm_error *error) {
+                                const struct pm_device_choice *choice, const struct pm_plan *plan,
+                                struct pm_reservation *reservation, const pm_control *control,
+                                struct pm_pending **out, pm_error *error) {
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(NULL, "pending proof", plan->choices.pending_bytes, PM_MEMORY_SECRET,
                            &buffer, error));
@@ -173,6 +200,7 @@ static pm_status pending_create(pm_context *context, const pm_key *key, struct p
     pending->context = context;
     pending->key = pm_key_retain(key);
     pending->lent = *lent;
+    pending->choice = *choice;
     copy_publics(context, lent, key->proving_key.header.curve, pending->publics);
     fill_execution(pending, plan, reservation, control);
     *reservation = (struct pm_reservation){0};
@@ -236,7 +264,7 @@ static void forget_densities(struct pm_pending *pending) {
 static pm_status run_start(struct pm_pending *pending, const pm_control *control, pm_error *error) {
     struct pm_execution *execution = &pending->execution;
     PM_TRY(take_densities(pending, error));
-    PM_TRY(pm_resident_acquire(pending->key, execution->backend, &execution->plan, control,
+    PM_TRY(pm_resident_acquire(pending->key, pending->choice.device, &execution->plan, control,
                                &pending->resident, error));
     execution->data.resident = pm_resident_on_device(pending->resident);
     PM_TRY(pm_execution_run(execution, execution->plan.n_start_steps, error));
@@ -266,12 +294,20 @@ static pm_status prepare(pm_context *context, const pm_key *key, struct pm_lent 
         /* First, so that a damaged verifying key costs no proof. */
         PM_TRY(pm_key_shared_vk(context, key, &vk, error));
     }
-    PM_TRY(make_plan(context, key, lent, options, &plan, error));
-    PM_TRY(reserve(options, &plan, control, &reservation, error));
-    const pm_status status =
-        pending_create(context, key, lent, &plan, &reservation, control, pending, error);
+    struct pm_device_choice choice;
+    pm_status status = make_plan(context, key, lent, options, control, &choice, &plan, error);
+    if (status == PM_OK) {
+        status = reserve(options, &plan, control, &reservation, error);
+    }
+    if (status == PM_OK) {
+        status = pending_create(context, key, lent, &choice, &plan, &reservation, control, pending,
+                                error);
+        if (status != PM_OK) {
+            pm_reservation_release(&reservation);
+        }
+    }
     if (status != PM_OK) {
-        pm_reservation_release(&reservation);
+        pm_device_leave(choice.device, status);
         return status;
     }
     (*pending)->vk = vk;
@@ -294,6 +330,7 @@ pm_status pm_pending_start(pm_context *context, const pm_key *key, struct pm_len
     made->begin_ns = begin_ns;
     made->report = chosen.report;
     status = run_start(made, control, error);
+    pm_device_leave(made->choice.device, status);
     if (status != PM_OK) {
         pending_destroy(made);
         return status;
@@ -342,7 +379,7 @@ static pm_status assemble(void *argument, struct pm_execution *execution, pm_err
         blinding = &fresh;
     }
     pm_groth16_assemble(curve, &pending->key->proving_key.header, &execution->sums, blinding,
-                        &points);
+                        pending->context->team, &points);
     pm_memory_wipe(&fresh, sizeof fresh);
     ending->proof = (pm_proof){.struct_bytes = sizeof ending->proof, .curve = (uint32_t)curve->id};
     curve->g1->encode(ending->proof.a, PM_POINT_CANONICAL_LE, points.a);
@@ -396,7 +433,13 @@ static void write_stats(const struct pm_pending *pending, pm_prove_stats *stats)
                                .n_divergences = execution->n_divergences,
                                .form = (uint32_t)plan->choices.form,
                                .residency = (uint32_t)plan->choices.key,
-                               .b2 = (uint32_t)plan->choices.b2};
+                               .b2 = (uint32_t)plan->choices.b2,
+                               .device = plan->device_name};
+    if (plan->device_pool != PM_POOL_HOST) {
+        measured.device_peak_bytes =
+            pm_ledger_pool_peak_bytes(&execution->ledger, plan->device_pool);
+    }
+    memcpy(measured.device_why, pending->choice.why, sizeof measured.device_why);
     for (uint32_t i = 0; i < plan->n_steps && measured.n_phases < PM_PHASES_MAX; ++i) {
         const struct pm_step_record *record = &execution->records[i];
         if (record->end_ns != 0) {

@@ -48,6 +48,7 @@ struct pm_pending {
     pm_context *context; /* borrowed until finish or drop */
     pm_key *key;         /* a reference */
     const pm_vk *vk;     /* the key's; NULL: no self-verification */
+    struct pm_device_choice choice; /* the device until start has returned, and why */
     struct pm_resident *resident;
     struct pm_execution execution;
     struct pm_proving_key with_densities; /* for keys that have none; zero otherwise */

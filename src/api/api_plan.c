@@ -48,6 +48,15 @@ static pm_status read_sizes(const pm_circuit_sizes *given, struct pm_plan_sizes 
     return PM_OK;
 }
 
+/* Choices that pm_plan_make() does not see as they are given. */
+static pm_status read_options(const pm_plan_options *given, pm_plan_options *options,
+                              pm_error *error) {
+    pm_options_read(options, sizeof *options, given);
+    PM_FAIL_IF(options->caller_scalars > 2, error, PM_INVALID_ARGUMENT,
+               "caller_scalars %u: 0, 1 and 2 are known", options->caller_scalars);
+    return PM_OK;
+}
+
 static struct pm_plan_choices read_choices(const pm_plan_options *options,
                                            const struct pm_plan_sizes *sizes) {
     struct pm_plan_choices choices = {
@@ -100,13 +109,15 @@ static pm_status describe_named(const char *name, uint32_t threads, struct pm_pl
  * Making one
  * ------------------------------------------------------------------------------------------- */
 
-static pm_status make(const struct pm_plan_sizes *sizes, const struct pm_plan_device *device,
-                      const struct pm_plan_choices *choices, pm_proof_plan **plan,
-                      pm_error *error) {
+static pm_status new_plan(pm_proof_plan **plan, pm_error *error) {
     void *made;
     PM_TRY(pm_memory_alloc(NULL, "plan", sizeof **plan, PM_MEMORY_PLAIN, &made, error));
-    pm_proof_plan *const proof_plan = made;
-    const pm_status status = pm_plan_make(sizes, device, choices, &proof_plan->plan, error);
+    *plan = made;
+    return PM_OK;
+}
+
+/* What is made is the caller's only if it is whole. */
+static pm_status hand_over(pm_proof_plan *made, pm_status status, pm_proof_plan **plan) {
     if (status != PM_OK) {
         pm_memory_free(made);
         return status;
@@ -115,17 +126,65 @@ static pm_status make(const struct pm_plan_sizes *sizes, const struct pm_plan_de
     return PM_OK;
 }
 
+static pm_status make(const struct pm_plan_sizes *sizes, const struct pm_plan_device *device,
+                      const struct pm_plan_choices *choices, pm_proof_plan **plan,
+                      pm_error *error) {
+    pm_proof_plan *made;
+    PM_TRY(new_plan(&made, error));
+    return hand_over(made, pm_plan_make(sizes, device, choices, &made->plan, error), plan);
+}
+
 pm_status pm_proof_plan_create(const pm_circuit_sizes *sizes, const pm_plan_options *options,
                                pm_proof_plan **plan, pm_error *error) {
     PM_FAIL_IF(sizes == NULL || plan == NULL, error, PM_INVALID_ARGUMENT, "sizes or plan is NULL");
     pm_plan_options chosen;
     struct pm_plan_sizes read;
     struct pm_plan_device device;
-    pm_options_read(&chosen, sizeof chosen, options);
+    PM_TRY(read_options(options, &chosen, error));
     PM_TRY(read_sizes(sizes, &read, error));
     PM_TRY(describe_named(chosen.device, chosen.threads, &device, error));
     const struct pm_plan_choices choices = read_choices(&chosen, &read);
     return make(&read, &device, &choices, plan, error);
+}
+
+/* For the device that options name, or the one that the context would take. */
+static pm_status make_on(pm_context *context, const pm_key *key, const struct pm_plan_sizes *sizes,
+                         const pm_plan_options *options, const struct pm_plan_choices *choices,
+                         pm_proof_plan **plan, pm_error *error) {
+    const uint32_t threads = options->threads != 0 ? options->threads : pm_context_threads(context);
+    struct pm_device_choice choice;
+    struct pm_plan_device named;
+    pm_proof_plan *made;
+    pm_error own = PM_ERROR_INIT;
+    if (options->device != NULL) {
+        PM_TRY(describe_named(options->device, threads, &named, error));
+        return make(sizes, &named, choices, plan, error);
+    }
+    PM_TRY(new_plan(&made, error));
+    pm_context_choose_device(context, key, sizes, true, NULL, &choice);
+    pm_status status = pm_device_plan(choice.device, threads, sizes, choices, &made->plan, &own);
+    if (status != PM_OK &&
+        pm_devices_fall_back(&context->devices, true, NULL, status, &own, &choice)) {
+        status = pm_device_plan(choice.device, threads, sizes, choices, &made->plan, &own);
+    }
+    if (status != PM_OK) {
+        pm_error_copy(error, &own);
+    }
+    memcpy(made->device_why, choice.why, sizeof choice.why);
+    return hand_over(made, status, plan);
+}
+
+pm_status pm_proof_plan_of_sizes(pm_context *context, const pm_circuit_sizes *sizes,
+                                 const pm_plan_options *options, pm_proof_plan **plan,
+                                 pm_error *error) {
+    PM_FAIL_IF(context == NULL || sizes == NULL || plan == NULL, error, PM_INVALID_ARGUMENT,
+               "context, sizes or plan is NULL");
+    pm_plan_options chosen;
+    struct pm_plan_sizes read;
+    PM_TRY(read_options(options, &chosen, error));
+    PM_TRY(read_sizes(sizes, &read, error));
+    const struct pm_plan_choices choices = read_choices(&chosen, &read);
+    return make_on(context, NULL, &read, &chosen, &choices, plan, error);
 }
 
 pm_status pm_proof_plan_of_key(pm_context *context, const pm_key *key,
@@ -135,19 +194,11 @@ pm_status pm_proof_plan_of_key(pm_context *context, const pm_key *key,
                "context, key or plan is NULL");
     pm_plan_options chosen;
     struct pm_plan_sizes sizes;
-    struct pm_plan_device device;
-    pm_options_read(&chosen, sizeof chosen, options);
+    PM_TRY(read_options(options, &chosen, error));
     pm_proving_key_sizes(&key->proving_key, &sizes);
-    const uint32_t threads = chosen.threads != 0 ? chosen.threads : pm_context_threads(context);
-    if (chosen.device == NULL) {
-        context->backend->table->describe(context->backend, context->team, &device);
-        device.threads = threads;
-    } else {
-        PM_TRY(describe_named(chosen.device, threads, &device, error));
-    }
     struct pm_plan_choices choices = read_choices(&chosen, &sizes);
     choices.densities_are_lent = sizes.reduction == PM_REDUCTION_BELLMAN && !sizes.has_matrices;
-    return make(&sizes, &device, &choices, plan, error);
+    return make_on(context, key, &sizes, &chosen, &choices, plan, error);
 }
 
 void pm_proof_plan_destroy(pm_proof_plan *plan) {
@@ -306,4 +357,8 @@ pm_status pm_proof_plan_choices(const pm_proof_plan *plan, pm_plan_options *opti
 
 const char *pm_proof_plan_why(const pm_proof_plan *plan) {
     return plan == NULL ? "" : plan->plan.why;
+}
+
+const char *pm_proof_plan_device_why(const pm_proof_plan *plan) {
+    return plan == NULL ? "" : plan->device_why;
 }

@@ -3,6 +3,7 @@
 
 #include <proofmill/experimental.h>
 
+#include <stdio.h>
 #include <string.h>
 
 pm_status pm_report_create(pm_report **report, pm_error *error) {
@@ -25,12 +26,14 @@ void pm_report_clear(pm_report *report) {
     }
 }
 
-void pm_report_fill(pm_report *report, const struct pm_execution *execution) {
+void pm_report_fill(pm_report *report, const struct pm_execution *execution,
+                    const char *device_why) {
     if (report == NULL) {
         return;
     }
     const struct pm_ledger_log *log = &execution->ledger.log;
     report->plan.plan = execution->plan;
+    (void)snprintf(report->plan.device_why, sizeof report->plan.device_why, "%s", device_why);
     memcpy(report->records, execution->records, sizeof report->records);
     report->n_divergences = execution->n_divergences;
     report->n_entries =

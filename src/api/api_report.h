@@ -21,9 +21,10 @@ struct pm_report {
     struct pm_ledger_entry entries[PM_REPORT_ENTRIES_MAX];
 };
 
-/* Copies what an execution that has ended leaves behind: its plan, times, and log. report may be
- * NULL. */
-void pm_report_fill(pm_report *report, const struct pm_execution *execution);
+/* Copies what an execution that has ended leaves behind: its plan, times, and log; and why it was
+ * on its device. report may be NULL. */
+void pm_report_fill(pm_report *report, const struct pm_execution *execution,
+                    const char *device_why);
 /* Forgets the proof before. report may be NULL. */
 void pm_report_clear(pm_report *report);
 

@@ -11,8 +11,8 @@
 
 struct pm_resident {
     struct pm_resident *next;
-    struct pm_backend *backend;
-    enum pm_key_place place; /* all of the key, or what a streamed one keeps there */
+    struct pm_device *device; /* a reference */
+    enum pm_key_place place;  /* all of the key, or what a streamed one keeps there */
     uint32_t n_users;
     void *on_device; /* what open_key() gave */
 };
@@ -23,7 +23,9 @@ void pm_residents_init(struct pm_residents *residents) {
 }
 
 static void resident_close(struct pm_resident *resident) {
-    resident->backend->table->close_key(resident->backend, resident->on_device);
+    struct pm_backend *backend = resident->device->backend;
+    backend->table->close_key(backend, resident->on_device);
+    pm_device_give_up(resident->device);
     pm_memory_free(resident);
 }
 
@@ -55,18 +57,21 @@ static pm_status lock_residents(struct pm_residents *residents, const pm_control
 }
 
 /* Under the lock. */
-static pm_status open_resident(struct pm_key *key, struct pm_backend *backend,
+static pm_status open_resident(struct pm_key *key, struct pm_device *device,
                                const struct pm_plan *plan, const pm_control *control,
                                struct pm_resident **resident, pm_error *error) {
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(NULL, "resident key", sizeof(struct pm_resident), PM_MEMORY_PLAIN,
                            &buffer, error));
     struct pm_resident *made = buffer;
-    *made = (struct pm_resident){
-        .next = key->residents.first, .backend = backend, .place = plan->choices.key};
+    *made = (struct pm_resident){.next = key->residents.first,
+                                 .device = pm_device_retain(device),
+                                 .place = plan->choices.key};
+    struct pm_backend *backend = device->backend;
     const pm_status status = backend->table->open_key(
         backend, &key->proving_key, plan, &key->ledger, control, &made->on_device, error);
     if (status != PM_OK) {
+        pm_device_give_up(device);
         pm_memory_free(made);
         return status;
     }
@@ -75,21 +80,23 @@ static pm_status open_resident(struct pm_key *key, struct pm_backend *backend,
     return PM_OK;
 }
 
-pm_status pm_resident_acquire(struct pm_key *key, struct pm_backend *backend,
+pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
                               const struct pm_plan *plan, const pm_control *control,
                               struct pm_resident **resident, pm_error *error) {
+    const struct pm_backend *backend = device->backend;
     *resident = NULL;
     if (backend->table->open_key == NULL) {
         return PM_OK;
     }
     PM_TRY(lock_residents(&key->residents, control, error));
     struct pm_resident *found = key->residents.first;
-    while (found != NULL && (found->backend != backend || found->place != plan->choices.key)) {
+    while (found != NULL &&
+           (found->device->backend != backend || found->place != plan->choices.key)) {
         found = found->next;
     }
     pm_status status = PM_OK;
     if (found == NULL) {
-        status = open_resident(key, backend, plan, control, &found, error);
+        status = open_resident(key, device, plan, control, &found, error);
     }
     if (status == PM_OK) {
         ++found->n_users;
@@ -105,6 +112,18 @@ void pm_resident_give_up(struct pm_key *key, struct pm_resident *resident) {
         --resident->n_users;
         (void)pthread_mutex_unlock(&key->residents.lock);
     }
+}
+
+bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend) {
+    if (pthread_mutex_trylock(&key->residents.lock) != 0) {
+        return true;
+    }
+    const struct pm_resident *found = key->residents.first;
+    while (found != NULL && found->device->backend != backend) {
+        found = found->next;
+    }
+    (void)pthread_mutex_unlock(&key->residents.lock);
+    return found != NULL;
 }
 
 void *pm_resident_on_device(const struct pm_resident *resident) {

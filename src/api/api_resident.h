@@ -6,10 +6,12 @@
 #ifndef PM_API_API_RESIDENT_H
 #define PM_API_API_RESIDENT_H
 
+#include "api/api_device.h"
 #include "base/control.h"
 #include "groth16/backend.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pm_key;
@@ -26,13 +28,15 @@ void pm_residents_init(struct pm_residents *residents);
 void pm_residents_close(struct pm_residents *residents);
 
 /* What plan needs of key on its device, for a proof that gives it up when it has ended. *resident
- * is NULL for a backend that keeps nothing. Errors: those of open_key(), NO_MEMORY, CANCELLED,
- * DEADLINE. */
-pm_status pm_resident_acquire(struct pm_key *key, struct pm_backend *backend,
+ * is NULL for a device that keeps nothing; else it keeps the device open. Errors: those of
+ * open_key(), NO_MEMORY, CANCELLED, DEADLINE. */
+pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
                               const struct pm_plan *plan, const pm_control *control,
                               struct pm_resident **resident, pm_error *error);
 /* NULL is fine. It stays on the device until it is evicted. */
 void pm_resident_give_up(struct pm_key *key, struct pm_resident *resident);
+/* Whether the key is there, in whatever way, or about to come; waits for nobody. */
+bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend);
 /* For pm_step_data. NULL for NULL. */
 void *pm_resident_on_device(const struct pm_resident *resident);
 /* Takes off the device what no proof uses. Returns how many are left in use. */

@@ -60,9 +60,19 @@ static pm_status refuse(struct pm_cli *cli, uint64_t need_bytes) {
 uint64_t pm_cli_beside_bytes(const struct pm_cli *cli, const struct pm_cli_beside *beside) {
     const uint64_t program_bytes = PROGRAM_BYTES + beside->threads * THREAD_BYTES;
     const uint64_t file_bytes = cli->load == PM_LOAD_READ ? beside->key_file_bytes : 0;
-    return sum(
-        sum(program_bytes, file_bytes),
-        sum(beside->key_memory_bytes, sum(beside->input_bytes, beside->n_public * PUBLIC_BYTES)));
+    const uint64_t own_bytes = sum(sum(program_bytes, file_bytes), beside->pinned_bytes);
+    return sum(own_bytes, sum(beside->key_memory_bytes,
+                              sum(beside->input_bytes, beside->n_public * PUBLIC_BYTES)));
+}
+
+uint64_t pm_cli_pinned_bytes(const pm_proof_plan *plan) {
+    const char *name;
+    for (uint32_t i = 0; (name = pm_proof_plan_pool(plan, i)) != NULL; i++) {
+        if (strcmp(name, "pinned") == 0) {
+            return pm_proof_plan_peak_bytes(plan, i);
+        }
+    }
+    return 0;
 }
 
 /* What the program takes and, where it is read into memory, the key's file. */
@@ -76,6 +86,11 @@ static uint64_t witness_bytes(const struct pm_cli *cli, uint64_t n_vars) {
     /* A stream is in memory twice: as it came, and as it is proved. */
     const bool is_stream = strcmp(cli->files[PM_ROLE_WITNESS], "-") == 0;
     return n_vars * PM_FR_BYTES * (is_stream ? 2 : 1);
+}
+
+/* Else it is a card's memory that no plan fits, which the error says itself. */
+static bool is_short_of_host(const pm_error *error, pm_status status, uint64_t host_bytes) {
+    return status == PM_OVER_BUDGET && error->have == host_bytes;
 }
 
 static pm_plan_options plan_options(const struct pm_cli *cli, uint64_t memory_bytes) {
@@ -92,8 +107,7 @@ static pm_plan_options plan_options(const struct pm_cli *cli, uint64_t memory_by
  * Before the key is opened
  * ------------------------------------------------------------------------------------------- */
 
-/* 0: no regular file, or none at all. */
-static uint64_t file_bytes(const char *path) {
+uint64_t pm_cli_file_bytes(const char *path) {
     struct stat about;
     return path != NULL && stat(path, &about) == 0 && S_ISREG(about.st_mode)
                ? (uint64_t)about.st_size
@@ -141,15 +155,15 @@ static uint64_t foresee(struct pm_cli *cli) {
     pm_proof_plan *plan = NULL, *none = NULL;
     pm_plan_options options = plan_options(cli, 0);
     if (!describe_sizes(cli, &sizes) ||
-        pm_proof_plan_create(&sizes, &options, &plan, &error) != PM_OK) {
+        pm_proof_plan_of_sizes(cli->context, &sizes, &options, &plan, &error) != PM_OK) {
         return 0;
     }
     const uint64_t resident_bytes = pm_cli_resident_host_bytes(plan);
     pm_proof_plan_destroy(plan);
     options.memory_bytes = 1;
-    const pm_status status = pm_proof_plan_create(&sizes, &options, &none, &error);
+    const pm_status status = pm_proof_plan_of_sizes(cli->context, &sizes, &options, &none, &error);
     pm_proof_plan_destroy(none);
-    return sum(status == PM_OVER_BUDGET ? error.need : 0,
+    return sum(is_short_of_host(&error, status, options.memory_bytes) ? error.need : 0,
                sum(resident_bytes,
                    sum(witness_bytes(cli, sizes.n_vars), (sizes.n_inputs - 1) * PUBLIC_BYTES)));
 }
@@ -157,8 +171,8 @@ static uint64_t foresee(struct pm_cli *cli) {
 pm_status pm_cli_admit_key(struct pm_cli *cli) {
     pm_cli_find_allowance(cli);
     const uint64_t allowed_bytes = cli->allowance.bytes;
-    const uint64_t key_bytes = file_bytes(cli->files[PM_ROLE_ZKEY]);
-    const uint64_t r1cs_bytes = file_bytes(cli->files[PM_ROLE_R1CS]);
+    const uint64_t key_bytes = pm_cli_file_bytes(cli->files[PM_ROLE_ZKEY]);
+    const uint64_t r1cs_bytes = pm_cli_file_bytes(cli->files[PM_ROLE_R1CS]);
     uint64_t need_bytes = base_bytes(cli, key_bytes);
     if (key_bytes != 0 && sum(key_bytes, r1cs_bytes) > allowed_bytes / EASE) {
         need_bytes = sum(need_bytes, foresee(cli));
@@ -176,12 +190,20 @@ static pm_status make_plan(struct pm_cli *cli, const pm_key *key, uint64_t memor
     return pm_proof_plan_of_key(cli->context, key, &options, plan, &cli->error);
 }
 
+/* What the fastest plan takes of it. 0 where there is none: that is told later. */
+static uint64_t foresee_pinned(struct pm_cli *cli, const pm_key *key) {
+    pm_proof_plan *plan = NULL;
+    const uint64_t bytes = make_plan(cli, key, 0, &plan) == PM_OK ? pm_cli_pinned_bytes(plan) : 0;
+    pm_proof_plan_destroy(plan);
+    return bytes;
+}
+
 /* What any plan needs. */
 static uint64_t leanest_bytes(struct pm_cli *cli, const pm_key *key) {
     pm_proof_plan *plan = NULL;
     const pm_status status = make_plan(cli, key, 1, &plan);
     pm_proof_plan_destroy(plan);
-    return status == PM_OVER_BUDGET ? cli->error.need : 0;
+    return is_short_of_host(&cli->error, status, 1) ? cli->error.need : 0;
 }
 
 static bool is_same_choice(const pm_plan_options *a, const pm_plan_options *b) {
@@ -219,14 +241,15 @@ pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key
     const struct pm_cli_beside beside = {.threads = pm_context_threads(cli->context),
                                          .key_memory_bytes = facts->memory_bytes,
                                          .input_bytes = witness_bytes(cli, facts->n_vars),
-                                         .n_public = facts->n_public};
+                                         .n_public = facts->n_public,
+                                         .pinned_bytes = foresee_pinned(cli, key)};
     const uint64_t beside_bytes = pm_cli_beside_bytes(cli, &beside);
     if (beside_bytes >= allowed_bytes) {
         return refuse(cli, sum(beside_bytes, leanest_bytes(cli, key)));
     }
     pm_proof_plan *plan = NULL;
     pm_status status = make_plan(cli, key, allowed_bytes - beside_bytes, &plan);
-    if (status == PM_OVER_BUDGET) {
+    if (is_short_of_host(&cli->error, status, allowed_bytes - beside_bytes)) {
         return refuse(cli, sum(beside_bytes, cli->error.need));
     }
     if (status == PM_OK) {

@@ -16,8 +16,10 @@ static uint32_t kind_of(struct pm_cli *cli, const char *path) {
 }
 
 pm_status pm_cli_open_key(struct pm_cli *cli, bool to_prove, pm_key **key) {
-    const pm_key_options options = {
-        .struct_bytes = (uint32_t)sizeof options, .load = cli->load, .check = cli->check};
+    const pm_key_options options = {.struct_bytes = (uint32_t)sizeof options,
+                                    .load = cli->load,
+                                    .check = cli->check,
+                                    .cache = cli->cache};
     const char *const path = cli->files[PM_ROLE_ZKEY], *const r1cs = cli->files[PM_ROLE_R1CS];
     if (r1cs != NULL && kind_of(cli, path) == PM_FILE_ZKEY) {
         return pm_cli_usage(cli,

@@ -111,6 +111,9 @@ int main(int n, char **arguments) {
         .result = json_object(),
         .words = words,
         .system_root = "",
+        .environment = {.device = getenv("PROOFMILL_DEVICE"),
+                        .no_gpu = getenv("PROOFMILL_NO_GPU"),
+                        .gpu_library = getenv("PROOFMILL_GPU_LIBRARY")},
     };
     cli.control.user = &cli;
     if (cli.result == NULL || words == NULL) {

@@ -66,7 +66,10 @@ static bool measure_key(const pm_planned_buffer *planned, const struct pm_cli_ho
         return false;
     }
     const bool is_file = strcmp(planned->pool, "file") == 0;
-    *bytes = is_file ? holdings->key_mapped_bytes : holdings->key_memory_bytes;
+    const bool is_host = strcmp(planned->pool, "host") == 0;
+    *bytes = is_file   ? holdings->key_mapped_bytes
+             : is_host ? holdings->key_memory_bytes
+                       : holdings->key_device_bytes;
     return !is_file || planned->bytes == *bytes;
 }
 
@@ -106,6 +109,7 @@ static json_t *planned_json(const pm_report *report, const pm_proof_plan *plan,
 static json_t *steps_json(const pm_report *report, const pm_proof_plan *plan) {
     json_t *steps = json_array();
     const uint64_t resident_bytes = pm_cli_resident_host_bytes(plan);
+    const uint32_t device_pool = pm_cli_device_pool(plan);
     for (uint32_t i = 0; i < pm_proof_plan_n_steps(plan); i++) {
         pm_planned_step planned;
         pm_measured_step measured = {0};
@@ -119,6 +123,12 @@ static json_t *steps_json(const pm_report *report, const pm_proof_plan *plan) {
         (void)json_object_set_new(step, "planned_bytes",
                                   bytes_json(pm_cli_planned_host_bytes(plan, i) - resident_bytes));
         (void)json_object_set_new(step, "measured_bytes", bytes_json(measured.host_bytes));
+        if (device_pool != UINT32_MAX) {
+            (void)json_object_set_new(step, "device_planned_bytes",
+                                      bytes_json(pm_proof_plan_held_bytes(plan, device_pool, i)));
+            (void)json_object_set_new(step, "device_measured_bytes",
+                                      bytes_json(measured.device_bytes));
+        }
         (void)json_object_set_new(
             step, "wall_ms",
             json_real(measured.end_ns == 0 ? 0
@@ -246,12 +256,14 @@ static json_t *pools_json(const pm_report *report, const pm_proof_plan *plan) {
         if (strcmp(name, "file") == 0 || strcmp(name, "caller") == 0) {
             continue;
         }
-        const uint64_t resident_bytes =
-            strcmp(name, "host") == 0 ? pm_cli_resident_host_bytes(plan) : 0;
+        uint64_t held_bytes = 0;
+        for (uint32_t step = 0; step < pm_proof_plan_n_steps(plan); step++) {
+            const uint64_t bytes = pm_proof_plan_held_bytes(plan, i, step);
+            held_bytes = bytes > held_bytes ? bytes : held_bytes;
+        }
         json_t *pool = json_object();
         (void)json_object_set_new(pool, "pool", json_string(name));
-        (void)json_object_set_new(pool, "planned_peak_bytes",
-                                  bytes_json(pm_proof_plan_peak_bytes(plan, i) - resident_bytes));
+        (void)json_object_set_new(pool, "planned_peak_bytes", bytes_json(held_bytes));
         (void)json_object_set_new(pool, "measured_peak_bytes",
                                   bytes_json(measured_peak_bytes(report, name)));
         (void)json_array_append_new(pools, pool);
@@ -273,6 +285,16 @@ uint64_t pm_cli_resident_host_bytes(const pm_proof_plan *plan) {
         }
     }
     return bytes;
+}
+
+uint32_t pm_cli_device_pool(const pm_proof_plan *plan) {
+    const char *name;
+    for (uint32_t i = 0; (name = pm_proof_plan_pool(plan, i)) != NULL; i++) {
+        if (strncmp(name, "vram:", 5) == 0) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
 }
 
 uint64_t pm_cli_planned_host_bytes(const pm_proof_plan *plan, uint32_t step) {
@@ -358,6 +380,11 @@ static void print_tables(const json_t *memory) {
                       text_of(line, "name"), number_of(line, "planned_bytes", planned),
                       number_of(line, "measured_bytes", measured),
                       json_real_value(json_object_get(line, "wall_ms")));
+        if (json_object_get(line, "device_planned_bytes") != NULL) {
+            (void)fprintf(stderr, "   %-41s %15s %15s\n", "  on the device",
+                          number_of(line, "device_planned_bytes", planned),
+                          number_of(line, "device_measured_bytes", measured));
+        }
     }
     json_array_foreach(json_object_get(memory, "pools"), i, line) {
         (void)fprintf(stderr, "at most, %-35s %15s %15s\n", text_of(line, "pool"),

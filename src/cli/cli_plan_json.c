@@ -233,7 +233,12 @@ json_t *pm_cli_plan_json(struct pm_cli *cli, const struct pm_cli_planning *plann
     json_t *json = json_object();
     (void)json_object_set_new(json, "circuit", circuit_json(cli, planning, plan));
     (void)json_object_set_new(
-        json, "device", json_string(cli->device_text != NULL ? cli->device_text : choices.device));
+        json, "device",
+        json_string(planning->options.device != NULL ? cli->device_text : choices.device));
+    if (cli->device != NULL && planning->options.device == NULL) {
+        (void)json_object_set_new(json, "device_why",
+                                  pm_cli_json_string(pm_proof_plan_device_why(plan)));
+    }
     (void)json_object_set_new(json, "threads", number(choices.threads));
     (void)json_object_set_new(json, "limit_bytes", number(cli->mem_bytes));
     (void)json_object_set_new(json, "beside_bytes", number(planning->beside_bytes));

@@ -265,6 +265,9 @@ void pm_cli_plan_text(const struct pm_cli *cli, const json_t *plan) {
                      pm_cli_size_text(number_of(plan, "beside_bytes"), beside));
     }
     pm_cli_print(cli, "\n  %s\n", text_of(plan, "why"));
+    if (json_object_get(plan, "device_why") != NULL) {
+        pm_cli_print(cli, "  %s: %s.\n", text_of(plan, "device"), text_of(plan, "device_why"));
+    }
     print_buffers(cli, plan);
     print_steps(cli, plan);
     print_between(cli, plan);

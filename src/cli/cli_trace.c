@@ -17,7 +17,7 @@
 
 #define PROCESS 1
 /* Rows of the display. */
-enum { ROW_COMMAND = 1, ROW_STEPS = 2 };
+enum { ROW_COMMAND = 1, ROW_STEPS = 2, ROW_DEVICE = 3 };
 
 struct trace {
     json_t *events;
@@ -61,7 +61,9 @@ static void add_counter(struct trace *trace, const char *name, uint64_t at_ns, u
     (void)json_object_set_new(event, "args", args);
 }
 
+/* Steps that a card computes have a row of their own. */
 static void add_steps(struct trace *trace, const pm_report *report, const pm_proof_plan *plan) {
+    const uint32_t device_pool = pm_cli_device_pool(plan);
     for (uint32_t i = 0; i < pm_proof_plan_n_steps(plan); i++) {
         pm_planned_step planned;
         pm_measured_step measured;
@@ -78,9 +80,13 @@ static void add_steps(struct trace *trace, const pm_report *report, const pm_pro
         (void)json_object_set_new(args, "in_device_lock", json_boolean(planned.in_device_lock));
         (void)json_object_set_new(args, "lock_wait_ms",
                                   json_real((double)measured.lock_wait_ns / 1e6));
-        add_span(trace, planned.name, planned.in_start ? "start" : "finish", ROW_STEPS,
-                 measured.begin_ns, measured.end_ns, args);
+        add_span(trace, planned.name, planned.in_start ? "start" : "finish",
+                 planned.on_cpu ? ROW_STEPS : ROW_DEVICE, measured.begin_ns, measured.end_ns, args);
         add_counter(trace, "planned: host, key included", measured.begin_ns, planned_bytes);
+        if (device_pool != UINT32_MAX) {
+            add_counter(trace, "planned: device, key included", measured.begin_ns,
+                        pm_proof_plan_live_bytes(plan, device_pool, i));
+        }
     }
 }
 
@@ -132,6 +138,12 @@ pm_status pm_cli_trace_text(struct pm_cli *cli, const pm_report *report, char **
     /* Of CLOCK_MONOTONIC, for whoever lays other records beside this one. */
     (void)json_object_set_new(facts, "origin_ns", json_integer((json_int_t)cli->start_ns));
     if (plan != NULL) {
+        pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
+        (void)pm_proof_plan_choices(plan, &choices);
+        (void)json_object_set_new(facts, "device", json_string(choices.device));
+        if (pm_cli_device_pool(plan) != UINT32_MAX) {
+            add_name(&trace, "thread_name", ROW_DEVICE, choices.device);
+        }
         add_steps(&trace, report, plan);
         add_entries(&trace, report);
         (void)json_object_set_new(facts, "plan", json_string(pm_proof_plan_why(plan)));

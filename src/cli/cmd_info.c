@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* cli/cmd_info.c - proofmill info FILE... */
 #include "cli/cli.h"
+#include "cli/cli_circuit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,9 +53,27 @@ static void describe_zkey(struct pm_cli *cli, json_t *json, const pm_file_info *
     describe_insecurity(cli, json, info);
 }
 
+static void describe_circuit(struct pm_cli *cli, json_t *json, const char *path,
+                             const pm_file_info *info) {
+    struct pm_cli_circuit circuit;
+    pm_cli_recognise_circuit(path, info, &circuit);
+    if (circuit.by_counts != NULL) {
+        fact_string(cli, json, "circuit", "circuit", circuit.by_counts);
+    }
+    if (circuit.by_name != NULL) {
+        fact_string(cli, json, "circuit_by_name", "name says", circuit.by_name);
+        (void)json_object_set_new(json, "name_fits", json_boolean(!circuit.name_is_wrong));
+    }
+    if (circuit.name_is_wrong) {
+        pm_cli_warn(cli, "%s: its counts are not those of that circuit: %s", path, circuit.by_name);
+    }
+}
+
 /* bellman's parameters, or the verifying key alone. */
-static void describe_params(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
+static void describe_params(struct pm_cli *cli, json_t *json, const char *path,
+                            const pm_file_info *info) {
     char hex[2 * sizeof info->circuit_hash + 1];
+    describe_circuit(cli, json, path, info);
     fact_number(cli, json, "n_public", "public inputs", info->n_public);
     if (info->kind == PM_FILE_PARAMS) {
         pm_cli_print(cli, "  %-18s 2^%u\n", "domain", info->log_n);
@@ -82,6 +101,22 @@ static void describe_r1cs(struct pm_cli *cli, json_t *json, const pm_file_info *
     fact_number(cli, json, "n_private_inputs", "private inputs", info->n_private_inputs);
     fact_number(cli, json, "n_labels", "labels", info->n_labels);
     fact_number(cli, json, "n_coefficients", "terms", info->n_coefficients);
+}
+
+static void describe_assignment(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
+    static const char *const vectors[] = {"none", "none", "a, b", "a, b, c"};
+    const bool is_montgomery = info->scalar_form == PM_SCALAR_MONTGOMERY;
+    fact_string(cli, json, "form", "form", is_montgomery ? "Montgomery" : "canonical");
+    fact_number(cli, json, "n_inputs", "inputs", info->n_inputs);
+    fact_number(cli, json, "n_aux", "aux values", info->n_aux);
+    fact_string(cli, json, "vectors", "vectors", vectors[info->n_vectors & 3]);
+    fact_number(cli, json, "n_rows", "rows", info->n_rows);
+    (void)json_object_set_new(json, "has_densities", json_boolean(info->has_densities != 0));
+    if (info->has_densities != 0) {
+        fact_number(cli, json, "n_a_aux", "aux in A", info->n_density_bits[0]);
+        fact_number(cli, json, "n_b_inputs", "inputs in B", info->n_density_bits[1]);
+        fact_number(cli, json, "n_b_aux", "aux in B", info->n_density_bits[2]);
+    }
 }
 
 static void describe_sections(struct pm_cli *cli, json_t *json, const pm_file_info *info) {
@@ -136,7 +171,10 @@ static void describe(struct pm_cli *cli, const char *path, const pm_file_info *i
         break;
     case PM_FILE_PARAMS:
     case PM_FILE_BELLMAN_VK:
-        describe_params(cli, json, info);
+        describe_params(cli, json, path, info);
+        break;
+    case PM_FILE_ASSIGNMENT:
+        describe_assignment(cli, json, info);
         break;
     default:
         break;

@@ -88,7 +88,8 @@ static pm_status read_sizes(struct pm_cli *cli, struct pm_cli_planning *planning
             return pm_cli_usage(cli, "%s", SIZES_SYNTAX);
         }
     }
-    if (*text != '\0' || (n != 3 && n != 4 && n != 8 && n != 11) || log_n > UINT32_MAX ||
+    const bool is_whole = *text == '\0' && text[-1] != ',';
+    if (!is_whole || (n != 3 && n != 4 && n != 8 && n != 11) || log_n > UINT32_MAX ||
         n_public == UINT64_MAX) {
         return pm_cli_usage(cli, "%s", SIZES_SYNTAX);
     }
@@ -124,6 +125,7 @@ static pm_status open_key(struct pm_cli *cli, struct pm_cli_planning *planning) 
     const pm_key_options options = {
         .struct_bytes = (uint32_t)sizeof options, .load = cli->load, .check = cli->check};
     pm_file_info info = {.struct_bytes = (uint32_t)sizeof info};
+    pm_cli_choose_threads(cli, pm_cli_file_bytes(path));
     pm_status status = pm_cli_start(cli);
     if (status != PM_OK) {
         return status;
@@ -151,19 +153,19 @@ static pm_status open_key(struct pm_cli *cli, struct pm_cli_planning *planning) 
  * --device
  * ------------------------------------------------------------------------------------------- */
 
-/* "device:24GiB" with its size in bytes. */
+/* "device:24GiB" with its size in bytes: a card that nobody has seen. What else there is, the
+ * context has. */
 static pm_status read_device(struct pm_cli *cli, struct pm_cli_planning *planning) {
     static const char prefix[] = "device:";
     const char *const text = cli->device_text;
     uint64_t bytes;
-    if (text == NULL || strcmp(text, "cpu") == 0) {
-        planning->options.device = text;
-        return PM_OK;
+    if (text == NULL || strncmp(text, prefix, sizeof prefix - 1) != 0) {
+        return pm_cli_choose_device(cli);
     }
-    if (strncmp(text, prefix, sizeof prefix - 1) != 0 ||
-        !pm_cli_read_size(text + sizeof prefix - 1, &bytes)) {
-        return pm_cli_usage(cli, "--device takes cpu, or device:SIZE such as device:24GiB");
+    if (!pm_cli_read_size(text + sizeof prefix - 1, &bytes)) {
+        return pm_cli_usage(cli, "--device device:SIZE takes a size such as device:24GiB");
     }
+    bytes = cli->vram_bytes != 0 && cli->vram_bytes < bytes ? cli->vram_bytes : bytes;
     (void)snprintf(planning->device, sizeof planning->device, "device:%" PRIu64, bytes);
     planning->options.device = planning->device;
     return PM_OK;
@@ -175,8 +177,11 @@ static pm_status read_device(struct pm_cli *cli, struct pm_cli_planning *plannin
 
 pm_status pm_cli_plan_make(struct pm_cli *cli, const struct pm_cli_planning *planning,
                            const pm_plan_options *options, pm_proof_plan **plan, pm_error *error) {
-    return planning->key != NULL
-               ? pm_proof_plan_of_key(cli->context, planning->key, options, plan, error)
+    if (planning->key != NULL) {
+        return pm_proof_plan_of_key(cli->context, planning->key, options, plan, error);
+    }
+    return cli->context != NULL && options->device == NULL
+               ? pm_proof_plan_of_sizes(cli->context, &planning->sizes, options, plan, error)
                : pm_proof_plan_create(&planning->sizes, options, plan, error);
 }
 
@@ -195,7 +200,8 @@ static pm_status find_beside(struct pm_cli *cli, const struct pm_cli_planning *p
                                    .key_file_bytes = pm_cli_plan_file_pages(plan),
                                    .key_memory_bytes = pm_cli_resident_host_bytes(plan),
                                    .input_bytes = pm_cli_plan_lent_bytes(plan),
-                                   .n_public = sizes.n_inputs - 1};
+                                   .n_public = sizes.n_inputs - 1,
+                                   .pinned_bytes = pm_cli_pinned_bytes(plan)};
     if (status == PM_OK && planning->key != NULL) {
         status = pm_key_get_facts(planning->key, &facts);
         beside.key_file_bytes = 0; /* one that was read into memory is in memory_bytes */
@@ -255,6 +261,8 @@ static pm_status plan(struct pm_cli *cli, struct pm_cli_planning *planning) {
     pm_status status = read_arguments(cli, planning);
     if (status == PM_OK && cli->sizes_text == NULL) {
         status = open_key(cli, planning);
+    } else if (status == PM_OK && cli->device != NULL && planning->options.device == NULL) {
+        status = pm_cli_start(cli);
     }
     pm_proof_plan *proof_plan = NULL;
     if (status == PM_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* cli/cmd_prove.c - proofmill prove ZKEY WTNS PROOF PUBLIC. */
-#include "cli/cli.h"
+#include "cli/cli_bellman.h"
 #include "json/json.h"
 
 #include <proofmill/experimental.h>
@@ -144,9 +144,26 @@ static pm_status write_files(struct pm_cli *cli, struct proving *run) {
     return status;
 }
 
+/* What a proof that failed has done until then. The error stays the proof's. */
+static void write_trace_of_failure(struct pm_cli *cli, struct proving *run) {
+    const pm_error why = cli->error;
+    pm_status status = pm_cli_trace_text(cli, run->report, &run->trace_text);
+    if (status == PM_OK) {
+        const pm_output output = {cli->trace_path, run->trace_text, strlen(run->trace_text)};
+        status = pm_files_write(&output, 1, &cli->error);
+    }
+    if (status != PM_OK) {
+        pm_cli_warn(cli, "no trace: %s", cli->error.message);
+    }
+    cli->error = why;
+}
+
 static void tell_of_memory(struct pm_cli *cli, const struct proving *run) {
+    pm_key_facts now = {.struct_bytes = (uint32_t)sizeof now};
+    (void)pm_key_get_facts(run->key, &now); /* the proof has brought it to its device */
     const struct pm_cli_holdings holdings = {.key_mapped_bytes = run->facts.mapped_bytes,
                                              .key_memory_bytes = run->facts.memory_bytes,
+                                             .key_device_bytes = now.device_bytes,
                                              .json_bytes = run->proof_text.n_bytes +
                                                            run->public_text.n_bytes};
     pm_cli_memory(cli, run->report, &holdings);
@@ -163,13 +180,20 @@ static void describe(struct pm_cli *cli, const struct proving *run) {
     if (cli->trace_path != NULL) {
         (void)json_object_set_new(json, "trace_file", pm_cli_json_string(cli->trace_path));
     }
+    if (cli->prove_stats.device != NULL) {
+        (void)json_object_set_new(json, "device", json_string(cli->prove_stats.device));
+    }
     (void)json_object_set_new(json, "self_verified", json_boolean(!cli->no_self_verify));
 }
 
 pm_status pm_cmd_prove(struct pm_cli *cli) {
     struct proving run = {.key = NULL};
     pm_status status = check_paths(cli);
+    if (status == PM_OK && pm_cli_is_assignment(cli)) {
+        return pm_cmd_prove_assignment(cli);
+    }
     if (status == PM_OK) {
+        pm_cli_choose_threads(cli, pm_cli_file_bytes(cli->files[PM_ROLE_ZKEY]));
         status = pm_cli_start(cli);
     }
     if (status == PM_OK) {
@@ -178,6 +202,9 @@ pm_status pm_cmd_prove(struct pm_cli *cli) {
     if (status == PM_OK) {
         pm_cli_listen_for_signals();
         status = prove(cli, &run);
+        if (status != PM_OK && status != PM_CANCELLED && cli->trace_path != NULL) {
+            write_trace_of_failure(cli, &run);
+        }
     }
     if (status == PM_OK) {
         status = write_files(cli, &run);

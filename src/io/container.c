@@ -103,7 +103,7 @@ pm_status pm_container_refuse_kind(const struct pm_mapping *mapping,
                                    const struct pm_container_format *expected, pm_error *error) {
     const struct pm_container_format *found = pm_container_recognise(mapping);
     const char *wanted =
-        expected != NULL ? expected->name : ".zkey, .wtns, .r1cs, .ptau, .params or .vk";
+        expected != NULL ? expected->name : ".zkey, .wtns, .r1cs, .ptau, .params, .vk or .pmasg";
     if (mapping->n_bytes == 0) {
         pm_error_set(error, PM_NOT_THIS_KIND, "not a %s file: it is empty", wanted);
     } else if (found != NULL) {

@@ -261,6 +261,18 @@ pm_status pm_mapping_check(const struct pm_mapping *mapping, pm_error *error) {
     return PM_OK;
 }
 
+void pm_mapping_read_ahead(const struct pm_mapping *mapping, const uint8_t *begin,
+                           uint64_t n_bytes) {
+    if (mapping == NULL || !mapping->is_mapped || n_bytes == 0) {
+        return;
+    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t first = (uint64_t)(begin - mapping->bytes);
+    const uint64_t from = first / page * page;
+    (void)madvise((void *)(uintptr_t)(mapping->bytes + from), first + n_bytes - from,
+                  MADV_WILLNEED);
+}
+
 void pm_mapping_release_range(const struct pm_mapping *mapping, const uint8_t *begin,
                               uint64_t n_bytes) {
     if (mapping == NULL || !mapping->is_mapped) {

@@ -54,6 +54,10 @@ void pm_mapping_close(struct pm_mapping *mapping);
 /* FILE_CHANGED if the file is shorter than it was when it was opened, or a guarded read has hit its
  * new end since. Ask after the last use of the bytes. */
 pm_status pm_mapping_check(const struct pm_mapping *mapping, pm_error *error);
+/* Has the system begin to read n_bytes bytes from begin on, which lie in the mapping, and does not
+ * wait: for who reads on meanwhile. Does nothing where there is nothing to be read any more. */
+void pm_mapping_read_ahead(const struct pm_mapping *mapping, const uint8_t *begin,
+                           uint64_t n_bytes);
 /* Takes the whole pages of n_bytes bytes from begin on, which lie in the mapping, out of this
  * process's resident memory; they stay in the page cache and are there again when they are read.
  * Does nothing where bytes were read or borrowed instead of mapped, or mapping is NULL. */

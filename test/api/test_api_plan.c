@@ -170,6 +170,8 @@ static void bad_arguments_are_refused(void **state) {
     assert_int_equal(pm_proof_plan_create(&good, &options, &plan, &error), PM_INVALID_ARGUMENT);
     options = (pm_plan_options){.struct_bytes = sizeof options, .form = 9};
     assert_int_equal(pm_proof_plan_create(&good, &options, &plan, &error), PM_INVALID_ARGUMENT);
+    options = (pm_plan_options){.struct_bytes = sizeof options, .caller_scalars = 3};
+    assert_int_equal(pm_proof_plan_create(&good, &options, &plan, &error), PM_INVALID_ARGUMENT);
     options = (pm_plan_options){.struct_bytes = sizeof options, .memory_bytes = 1};
     assert_int_equal(pm_proof_plan_create(&good, &options, &plan, &error), PM_OVER_BUDGET);
     assert_true(error.need > 1 && error.have == 1);

@@ -494,6 +494,12 @@ run 2 prove --threads=
 run 2 prove --threads -1
 run 2 prove --threads 1x
 run 2 prove --threads 99999999999
+run 2 prove --threads 2 --threads 2
+says "--threads is given twice"
+run 2 prove -t 1 --form two --threads=4
+says "--threads is given twice"
+run 2 prove --mem 1GiB --mem 2GiB
+says "--mem is given twice"
 run 2 prove --stats=yes
 run 2 prove --arithmetic fast
 says "best|portable|adx|ifma"

@@ -79,6 +79,26 @@ for caller in with_rapidsnark with_link with_rapidsnark_static; do
     printf '%s: valid\n' "$caller"
 done
 
+# SupraSeal's interface in both generations, as bellperson's and Curio's build scripts link it.
+"$build/demo/pm_demo_r1cs" bls12_381 20 "$scratch/bls.r1cs"
+"$tree/bin/proofmill" setup -q --insecure-known-tau --format params "$scratch/bls.r1cs" \
+    "$scratch/key.params"
+for flavour in supraseal supraseal-curio; do
+    read -ra flags < <(pkg-config --cflags --libs "proofmill-$flavour")
+    gcc -std=c17 -Wall -Wextra -Werror "$source/test/shim/supraseal_caller.c" "${flags[@]}" \
+        -Wl,-rpath-link,"$libdir" -o "$scratch/with_$flavour"
+    read -ra defines < <(pkg-config --cflags "proofmill-$flavour")
+    gcc -std=c17 "${defines[@]}" "$source/test/shim/supraseal_caller.c" -Wl,-Bstatic -L"$libdir" \
+        "-lproofmill-$flavour" -lproofmill -Wl,-Bdynamic -pthread \
+        -o "$scratch/with_${flavour}_static"
+    for caller in "with_$flavour" "with_${flavour}_static"; do
+        said=$(PROOFMILL_DEVICE=cpu LD_LIBRARY_PATH=$libdir "$scratch/$caller" \
+            "$scratch/key.params") || fail "$caller: exit status $?"
+        [ "${said%%:*}" = refused ] || fail "$caller: said: $said"
+        printf '%s: %s\n' "$caller" "$said"
+    done
+done
+
 mkdir "$scratch/project"
 cat >"$scratch/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.25)

@@ -979,6 +979,21 @@ uint64_t fake_gpu_n_packed(void) {
     return n;
 }
 
+bool fake_gpu_holds(const void *bytes, size_t n_bytes) {
+    bool holds = false;
+    (void)pthread_mutex_lock(&mutex);
+    protect_all(true);
+    for (size_t i = 0; i < BLOCKS_MAX && !holds; ++i) {
+        holds = blocks[i].pages != NULL &&
+                memmem(blocks[i].pages, blocks[i].bytes, bytes, n_bytes) != NULL;
+    }
+    if (n_inside == 0) {
+        protect_all(false);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return holds;
+}
+
 void fake_gpu_heal(void) {
     (void)pthread_mutex_lock(&mutex);
     fake_gpu.total_bytes = UINT64_MAX / 2;

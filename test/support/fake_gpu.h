@@ -17,6 +17,7 @@
 #include "gpu/gpu.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum fake_gpu_wrong { FAKE_GPU_RIGHT, FAKE_GPU_FLIPS_A_BIT, FAKE_GPU_DOUBLES_A_SUM };
@@ -43,6 +44,8 @@ extern struct fake_gpu fake_gpu;
 const struct pm_gpu_api *fake_gpu_api(void);
 /* Scalars that have been expanded since the last fake_gpu_heal(). */
 uint64_t fake_gpu_n_packed(void);
+/* Whether a block of the device, or page-locked memory, has these bytes anywhere in it. */
+bool fake_gpu_holds(const void *bytes, size_t n_bytes);
 /* Nothing fails any more; counts but for those of what is held begin anew. */
 void fake_gpu_heal(void);
 /* Fails the running test if anything is left on it or any rule was broken. */
