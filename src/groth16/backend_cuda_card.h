@@ -165,7 +165,7 @@ struct pm_cuda_layout {
     uint64_t matrices[3]; /* or, where they are streamed, their coefficients alone */
     uint64_t densities[2];
     uint64_t counters[2]; /* of the holder, of the next one */
-    uint64_t slots;       /* of the next one: for packed scalars, those of both halves */
+    uint64_t slots;       /* of the next one: for packed scalars, those of both halves; the last */
     uint64_t end;
     uint64_t domain_bytes, h_bytes; /* blocks of their own */
 };

@@ -243,6 +243,17 @@ static void end_rows(struct build *build) {
     }
 }
 
+/* Records that changed meanwhile may leave rows out, or begin them twice: the card, which looks at
+ * no bounds, gets none that ends before it begins. */
+static bool rows_are_in_order(const struct build *build, int matrix) {
+    const uint32_t *starts = build->row_starts[matrix];
+    bool in_order = starts[0] == 0 && starts[build->n_rows] == build->terms_before[matrix];
+    for (uint64_t row = 0; row < build->n_rows; ++row) {
+        in_order &= starts[row] <= starts[row + 1];
+    }
+    return in_order;
+}
+
 static pm_status build_all(struct pm_cuda_way *way, struct build *build,
                            const struct pm_cuda_key *key, pm_error *error) {
     for (int i = 0; i < 2; ++i) {
@@ -259,7 +270,8 @@ static pm_status build_all(struct pm_cuda_way *way, struct build *build,
     for (int i = 0; i < 2; ++i) {
         const struct pm_gpu_sparse *matrix = &key->sparse[i];
         PM_FAIL_IF(build->terms_before[i] != matrix->n_terms ||
-                       build->dictionaries[i].n_values > matrix->n_coefficients,
+                       build->dictionaries[i].n_values > matrix->n_coefficients ||
+                       !rows_are_in_order(build, i),
                    error, PM_FILE_CHANGED,
                    "the key's coefficients are not what they were when it was opened");
         PM_TRY(pm_cuda_way_bytes(way, (void *)(uintptr_t)matrix->coefficients,

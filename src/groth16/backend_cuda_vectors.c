@@ -92,9 +92,10 @@ static pm_status send_packed(struct pm_cuda_way *way, const struct pm_step_data 
 /* ---- Scalars of the caller --------------------------------------------------------------------
  */
 
-/* What is checked is what has come up: the caller's memory may change meanwhile. */
+/* What is checked is what has come up: the caller's memory may change meanwhile. values: those from
+ * element `first` on. */
 static pm_status take(const struct pm_step_data *data, enum pm_gpu_conversion conversion,
-                      const char *name, void *values, uint64_t n, pm_error *error) {
+                      const char *name, uint64_t first, void *values, uint64_t n, pm_error *error) {
     const struct pm_cuda_key *key = key_of(data);
     struct pm_cuda *cuda = key->cuda;
     const bool is_next = pm_cuda_side(cuda) == &cuda->next;
@@ -107,7 +108,7 @@ static pm_status take(const struct pm_step_data *data, enum pm_gpu_conversion co
                                    &lowest, error));
     PM_FAIL_IF(lowest < n, error, PM_NOT_CANONICAL,
                "%s[%llu] of the assignment is not below the scalar field's prime of %s", name,
-               (unsigned long long)lowest, pm_curve_name(data->plan->sizes.curve));
+               (unsigned long long)(first + lowest), pm_curve_name(data->plan->sizes.curve));
     return PM_OK;
 }
 
@@ -148,24 +149,39 @@ static pm_status load_lent(const struct pm_step_data *data, pm_error *error) {
         data->plan->choices.scalars_montgomery ? PM_GPU_FROM_MONTGOMERY : PM_GPU_KEEP;
     uint8_t *w = data->buffer[PM_BUFFER_W], *aux = w + n_inputs * PM_FR_BYTES;
     PM_TRY(send_signals(data, PM_BUFFER_CALLER_INPUTS, n_inputs, w, error));
-    PM_TRY(take(data, conversion, "inputs", w, n_inputs, error));
+    PM_TRY(take(data, conversion, "inputs", 0, w, n_inputs, error));
     PM_TRY(check_constant(data, error));
     if (n_aux == 0) {
         return PM_OK;
     }
     PM_TRY(send_signals(data, PM_BUFFER_CALLER_AUX, n_aux, aux, error));
-    return take(data, conversion, "aux", aux, n_aux, error);
+    return take(data, conversion, "aux", 0, aux, n_aux, error);
+}
+
+/* The slots are the key's, which stays on the card: nothing of a witness may stay in them. Nobody
+ * is told of a failure that follows another one. */
+static pm_status wipe_slots(const struct pm_step_data *data, pm_status status, pm_error *error) {
+    const struct pm_cuda_key *key = key_of(data);
+    struct pm_cuda *cuda = key->cuda;
+    if (pm_cuda_side(cuda) != &cuda->next) {
+        return status; /* it has packed nothing */
+    }
+    const pm_status wiped =
+        cuda->api->fill(&cuda->next.stream, pm_cuda_at(key, key->layout.slots), 0,
+                        key->layout.end - key->layout.slots, status == PM_OK ? error : NULL);
+    return status == PM_OK ? wiped : status;
 }
 
 /* A pm_witness is one array and was checked when it was opened. */
 pm_status pm_cuda_load_witness(struct pm_backend *backend, const struct pm_step_data *data,
                                pm_error *error) {
     (void)backend;
-    if (data->plan->choices.scalars_are_lent) {
-        return load_lent(data, error);
-    }
-    return send_signals(data, PM_BUFFER_CALLER_INPUTS, data->plan->sizes.n_vars,
-                        data->buffer[PM_BUFFER_W], error);
+    const pm_status status =
+        data->plan->choices.scalars_are_lent
+            ? load_lent(data, error)
+            : send_signals(data, PM_BUFFER_CALLER_INPUTS, data->plan->sizes.n_vars,
+                           data->buffer[PM_BUFFER_W], error);
+    return wipe_slots(data, status, error);
 }
 
 /* Rows [first, first + n) of one of a, b, c, to Montgomery form. */
@@ -179,7 +195,7 @@ static pm_status load_rows(const struct pm_step_data *data, enum pm_buffer_id fr
     const pm_status status = pm_cuda_way_bytes(way, out, rows, n * PM_FR_BYTES, error);
     PM_TRY(pm_cuda_way_end(way, status, error));
     return take(data, data->plan->choices.scalars_montgomery ? PM_GPU_KEEP : PM_GPU_TO_MONTGOMERY,
-                names[from - PM_BUFFER_CALLER_A], out, n, error);
+                names[from - PM_BUFFER_CALLER_A], first, out, n, error);
 }
 
 /* Behind the rows there are zeros. */

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -260,6 +261,51 @@ static void wrong_sums_never_leave(void **state) {
     }
 }
 
+/* ---- Secrets -------------------------------------------------------------------------------- */
+
+/* Those of the witness that nothing else can be: whole elements of the field. */
+static void expect_no_scalar_left(const struct proof_case *subject) {
+    uint32_t n_looked_for = 0;
+    for (uint64_t i = subject->n_inputs; i < subject->n_vars && n_looked_for < 16; ++i) {
+        uint64_t scalar[PM_FR_LIMBS_MAX];
+        memcpy(scalar, subject->values + i * PM_FR_BYTES, sizeof scalar);
+        if (scalar[1] != 0 && scalar[2] != 0 && scalar[3] != 0) {
+            assert_false(fake_gpu_holds(scalar, sizeof scalar));
+            ++n_looked_for;
+        }
+    }
+    assert_true(n_looked_for >= 4);
+}
+
+/* The key stays on the card, and the page-locked memory with the backend. Neither holds a scalar of
+ * a witness when its proof has ended, or was refused for the last of its scalars. */
+static void no_scalar_of_a_witness_stays(void **state) {
+    (void)state;
+    const pm_prove_options options = {.struct_bytes = sizeof options};
+    pm_error error = PM_ERROR_INIT;
+    pm_pending *pending = NULL;
+    struct proof_case subject;
+    struct lent_arrays lent;
+    assert_true(proof_case_open(cpu, "poseidon2", CASE_ZKEY, &subject));
+    fake_gpu_heal();
+    prove_well(&subject);
+    assert_true(fake_gpu_n_packed() >= subject.n_vars);
+    assert_true(fake_gpu.live_bytes[PM_GPU_ONCE] > 0 && fake_gpu.live_bytes[PM_GPU_PINNED] > 0);
+    expect_no_scalar_left(&subject);
+    lent_arrays_make(&subject, PM_SCALAR_CANONICAL, LENT_NO_VECTORS, false, &lent);
+    memset((uint8_t *)(uintptr_t)lent.assignment.aux +
+               (subject.n_vars - subject.n_inputs - 1) * PM_FR_BYTES,
+           0xff, PM_FR_BYTES);
+    toy_expect(pm_prove_start_assignment(card, subject.key, &lent.assignment, &options, NULL,
+                                         &pending, &error),
+               PM_NOT_CANONICAL, &error);
+    lent_arrays_close(&lent);
+    assert_true(fake_gpu_n_packed() >= 2 * subject.n_vars);
+    expect_no_scalar_left(&subject);
+    evict(&subject);
+    proof_case_close(&subject);
+}
+
 /* ---- Refusals ------------------------------------------------------------------------------- */
 
 /* The sentence of a scalar that is none, from the CPU and from the card: the same. */
@@ -289,6 +335,60 @@ static void a_bad_scalar_is_named_as_by_the_cpu(void **state) {
         assert_string_equal(sentences[0], sentences[1]);
         assert_non_null(strstr(sentences[0], "[1] of the assignment"));
     }
+    prove_well(subject);
+    evict(subject);
+}
+
+/* The last of a key's records, which points behind the matrix from the n-th upload on. */
+static struct {
+    struct pm_gpu_api api;
+    uint8_t *record;
+    uint64_t n_uploads_to_go;
+} change;
+
+static pm_status upload_and_change(const struct pm_gpu_stream *stream, void *to, const void *from,
+                                   uint64_t bytes, pm_error *error) {
+    const pm_status status = fake_gpu_api()->upload(stream, to, from, bytes, error);
+    if (change.n_uploads_to_go != 0 && --change.n_uploads_to_go == 0) {
+        memset(change.record + 4, 0xff, 4); /* its row */
+    }
+    return status;
+}
+
+/* Records lie in a file that may change while they go up: the card gets rows in order, or none. */
+static void records_may_change_while_they_go_up(void **state) {
+    (void)state;
+    const struct proof_case *subject = &subjects[0];
+    struct pm_proving_key *key = &subject->key->proving_key;
+    const uint8_t *const records = key->records;
+    const uint64_t bytes = key->n_records * PM_ZKEY_COEFFICIENT_BYTES;
+    uint8_t *copy = malloc(bytes);
+    struct pm_backend *changing = NULL;
+    pm_error error = PM_ERROR_INIT;
+    uint32_t n_seen = 0;
+    change.api = *fake_gpu_api();
+    change.api.upload = upload_and_change;
+    change.record = copy + bytes - PM_ZKEY_COEFFICIENT_BYTES;
+    toy_expect(pm_backend_cuda_open(&change.api, 0, &small, &changing, &error), PM_OK, &error);
+    (void)pm_context_set_backend(card, changing);
+    for (uint64_t n = 1, was_met = true; was_met; ++n) {
+        evict(subject);
+        memcpy(copy, records, bytes);
+        key->records = copy;
+        change.n_uploads_to_go = n;
+        const pm_status status = prove_badly(subject, 1, &error);
+        was_met = change.n_uploads_to_go == 0;
+        change.n_uploads_to_go = 0;
+        key->records = records;
+        assert_true(status == PM_OK || (was_met && status == PM_FILE_CHANGED));
+        assert_int_equal(fake_gpu.n_violations, 0);
+        n_seen += status == PM_FILE_CHANGED;
+    }
+    evict(subject);
+    assert_true(n_seen >= 2);
+    (void)pm_context_set_backend(card, backend);
+    pm_backend_cuda_close(changing);
+    free(copy);
     prove_well(subject);
     evict(subject);
 }
@@ -379,8 +479,10 @@ int main(void) {
         cmocka_unit_test(A14_memory_may_be_taken_by_others),
         cmocka_unit_test(a_limit_is_kept_or_refused),
         cmocka_unit_test(wrong_sums_never_leave),
+        cmocka_unit_test(no_scalar_of_a_witness_stays),
         cmocka_unit_test(a_bad_scalar_is_named_as_by_the_cpu),
         cmocka_unit_test(rows_out_of_order_are_refused),
+        cmocka_unit_test(records_may_change_while_they_go_up),
         cmocka_unit_test(a_wait_for_the_card_can_be_cancelled),
         cmocka_unit_test(a_proof_on_the_card_can_be_cancelled),
     };

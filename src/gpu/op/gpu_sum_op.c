@@ -5,6 +5,7 @@
 #include "gpu/op/gpu_msm_op.h"
 #include "gpu/tune/gpu_msm_tune.h"
 
+#include "base/memory.h"
 #include "curve/curve.h"
 
 #include <string.h>
@@ -286,6 +287,7 @@ static pm_status sum_piece(const struct work *work, struct pm_group_point *sum, 
         struct pm_group_point part;
         pm_gpu_msm_finish(&plan, outputs, &part);
         work->group->add(sum, sum, &part);
+        pm_memory_wipe(&part, sizeof part);
     }
     return PM_OK;
 }
@@ -322,11 +324,15 @@ pm_status pm_gpu_sum_run(const struct pm_gpu_stream *stream, const struct pm_gpu
     work.outputs_bytes = outputs_bytes;
     PM_TRY(pm_gpu_device_enter(stream->device, error));
     work.group->set_infinity(&sum);
-    for (uint64_t done = 0; done < input->n; done += cut.piece) {
+    pm_status status = PM_OK;
+    for (uint64_t done = 0; status == PM_OK && done < input->n; done += cut.piece) {
         work.range.first = input->first + done;
         work.range.n = min_u64(cut.piece, input->n - done);
-        PM_TRY(sum_piece(&work, &sum, error));
+        status = sum_piece(&work, &sum, error);
     }
-    memcpy(result, &sum, work.kernels->jacobian_bytes);
-    return PM_OK;
+    if (status == PM_OK) {
+        memcpy(result, &sum, work.kernels->jacobian_bytes);
+    }
+    pm_memory_wipe(&sum, sizeof sum); /* a secret, as its parts are */
+    return status;
 }
