@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The engine over cards that fail, hang and compute wrongly, and over several of them. Reports C1,
+ * C6, C10, A16, F5, F9, F13.
+ */
+#include "engine_case.h"
+
+#include "base/clock.h"
+#include "support/data_limit.h"
+#include "support/file_builder.h"
+#include "support/toy_circuits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct circuits circuits;
+
+static int open_all(void **state) {
+    (void)state;
+    circuits_open(PM_TEST_IS_SANITIZED ? 8 : 10, &circuits);
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    circuits_close(&circuits);
+    return 0;
+}
+
+/* n_cards of them, and the CPU behind if it is to be there. */
+static pm_engine *engine_on(struct cards *cards, bool with_cpu, pm_engine_options options) {
+    pm_engine_device devices[5];
+    const struct pm_engine_hooks hooks = cards_hooks(cards);
+    pm_engine *engine = NULL;
+    pm_error error = PM_ERROR_INIT;
+    for (uint32_t i = 0; i < 5; ++i) {
+        devices[i] = (pm_engine_device){.struct_bytes = sizeof devices[i],
+                                        .device = i < cards->n ? "cuda" : "cpu"};
+    }
+    options.struct_bytes = sizeof options;
+    options.n_devices = cards->n + with_cpu;
+    options.devices = devices;
+    options.host_bytes = 256 * MIB;
+    options.retry_ms = 1;
+    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
+    circuits_register(&circuits, engine);
+    return engine;
+}
+
+static pm_engine_device_info device_info(pm_engine *engine, uint32_t device) {
+    pm_engine_device_info infos[5];
+    uint32_t n = 5;
+    assert_int_equal(pm_engine_devices(engine, infos, &n), PM_OK);
+    assert_true(device < n);
+    return infos[device];
+}
+
+static void cards_share_the_work(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(2, &cards);
+    cards.card[0]->latency_ns = cards.card[1]->latency_ns = 2000000;
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    pm_engine_input inputs[20];
+    pm_error error = PM_ERROR_INIT;
+    uint64_t job;
+    for (uint32_t i = 0; i < 20; ++i) {
+        inputs[i] = (pm_engine_input){.path = circuits.witness_path[LONG]};
+    }
+    const pm_engine_request request = {
+        .struct_bytes = sizeof request, .key = "long", .inputs = inputs, .n_inputs = 20};
+    toy_expect(pm_engine_submit(engine, &request, NULL, &job, NULL, &error), PM_OK, &error);
+    expect_valid(engine, &circuits, LONG, job);
+    const pm_engine_device_info a = device_info(engine, 0), b = device_info(engine, 1);
+    print_message("  %llu and %llu parts\n", (unsigned long long)a.n_proofs,
+                  (unsigned long long)b.n_proofs);
+    assert_int_equal(a.n_proofs + b.n_proofs, 20);
+    assert_true(a.n_proofs >= 4 && b.n_proofs >= 4);
+    /* A16: each proof ran where it was said to. */
+    assert_int_equal(cards.card[0]->n_violations + cards.card[1]->n_violations, 0);
+    assert_true(cards.card[0]->n_locks >= a.n_proofs && cards.card[1]->n_locks >= b.n_proofs);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* F13: what a card computes wrongly is made again elsewhere, and counted. */
+static void F13_wrong_sums_are_made_again(void **state) {
+    (void)state;
+    static const enum fake_wrong wrongs[] = {FAKE_FLIPS_A_BIT, FAKE_DOUBLES_A_SUM};
+    for (uint32_t i = 0; i < 2; ++i) {
+        struct cards cards;
+        cards_open(1, &cards);
+        cards.card[0]->wrong = wrongs[i];
+        cards.card[0]->wrong_step = PM_STEP_MSM_A;
+        pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+        pm_engine_metrics metrics;
+        uint64_t jobs[12];
+        uint32_t n_retried = 0;
+        for (uint32_t j = 0; j < 12; ++j) {
+            jobs[j] = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+        }
+        for (uint32_t j = 0; j < 12; ++j) {
+            expect_valid(engine, &circuits, MIMC, jobs[j]);
+            const pm_engine_job info = await_job(engine, jobs[j]);
+            assert_int_equal(info.device, 1); /* the CPU */
+            n_retried += info.n_retries > 0;
+        }
+        assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+        assert_true(metrics.n_wrong_proofs >= 1 && n_retried >= 1);
+        assert_int_equal(metrics.n_failed, 0);
+        /* Three in a row, and it is given no more. */
+        assert_int_equal(device_info(engine, 0).n_proofs, 0);
+        print_message("  %llu wrong proofs withheld, %s\n",
+                      (unsigned long long)metrics.n_wrong_proofs,
+                      device_info(engine, 0).is_quarantined ? "quarantined" : "not quarantined");
+        expect_books(engine);
+        pm_engine_destroy(engine);
+        cards_close(&cards);
+    }
+}
+
+/* A bad witness must not cost the card its good name. */
+static void bad_witnesses_do_not_blame_the_card(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, MIMC)};
+    const pm_engine_request request = {
+        .struct_bytes = sizeof request, .key = "own_mimc", .inputs = &input, .n_inputs = 1};
+    pm_error error = PM_ERROR_INIT;
+    for (uint32_t i = 0; i < 8; ++i) {
+        uint64_t job;
+        toy_expect(pm_engine_submit(engine, &request, NULL, &job, NULL, &error), PM_OK, &error);
+        const pm_engine_job info = await_job(engine, job);
+        assert_int_equal(info.state, PM_ENGINE_FAILED);
+        assert_int_equal(info.status, PM_SELF_VERIFY);
+        assert_int_equal(info.is_permanent, 1);
+    }
+    assert_false(device_info(engine, 0).is_quarantined);
+    expect_valid(engine, &circuits, MIMC,
+                 submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL));
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* F5: each step fails once, at once or late; the job is tried again and comes out well. */
+static void F5_each_step_fails_once(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    uint32_t n_retried = 0;
+    for (uint32_t i = 0; i < 2 * PM_STEP_IDS; ++i) {
+        cards.card[0]->fail_step = (enum pm_step_id)(i / 2);
+        cards.card[0]->fails_late = i % 2 != 0;
+        const uint64_t job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+        expect_valid(engine, &circuits, MIMC, job);
+        const pm_engine_job info = await_job(engine, job);
+        n_retried += info.n_retries;
+        assert_true(info.n_retries == 0 || strstr(info.history, "cuda:0: ") != NULL);
+        fake_device_heal(cards.card[0]);
+        if (device_info(engine, 0).is_quarantined) {
+            pm_error error = PM_ERROR_INIT;
+            toy_expect(pm_engine_device_restore(engine, 0, &error), PM_OK, &error);
+        }
+    }
+    print_message("  %u retries\n", n_retried);
+    assert_true(n_retried >= 10);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* A card that always fails is quarantined; where nothing else can prove, jobs fail with history,
+ * and after it has been restored they are proved there. */
+static void a_dead_card_is_quarantined(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    pm_error error = PM_ERROR_INIT;
+    uint64_t job = 0, other;
+    cards.card[0]->fails_to_lock = true;
+    job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, "again");
+    pm_engine_job info = await_job(engine, job);
+    assert_int_equal(info.state, PM_ENGINE_FAILED);
+    assert_true(info.status == PM_DEVICE || info.status == PM_NO_DEVICE);
+    assert_int_equal(info.is_permanent, 0);
+    assert_non_null(strstr(info.history, "cuda:0: "));
+    assert_true(device_info(engine, 0).is_quarantined);
+    toy_expect(try_submit(engine, &circuits, MIMC, PM_ENGINE_NORMAL, "again", &other, NULL, &error),
+               PM_NO_DEVICE, &error);
+    cards.card[0]->fails_to_lock = false;
+    toy_expect(pm_engine_device_restore(engine, 0, &error), PM_OK, &error);
+    assert_false(device_info(engine, 0).is_quarantined);
+    expect_valid(engine, &circuits, MIMC,
+                 submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, "again"));
+    toy_expect(pm_engine_device_restore(engine, 7, &error), PM_INVALID_ARGUMENT, &error);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* F9: a card that hangs is given up, and its proof goes elsewhere. */
+static void F9_a_card_hangs(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    cards.card[0]->latency_ns = UINT64_C(400000000);
+    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){.stall_ms = 200});
+    const uint64_t job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+    expect_valid(engine, &circuits, MIMC, job);
+    const pm_engine_job info = await_job(engine, job);
+    assert_int_equal(info.device, 1);
+    assert_non_null(strstr(info.history, "did not answer in time"));
+    assert_true(device_info(engine, 0).is_quarantined);
+    assert_int_equal(device_info(engine, 0).status, PM_DEVICE);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* F9: a proof on a slow card is cancelled within its next step, and the card is free. */
+static void F9_cancel_frees_the_card(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    cards.card[0]->latency_ns = UINT64_C(100000000);
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    pm_error error = PM_ERROR_INIT;
+    const uint64_t job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+    pm_engine_job info = {0};
+    while (info.state != PM_ENGINE_PROVING) {
+        assert_int_equal(pm_engine_job_info(engine, job, &info, NULL), PM_OK);
+    }
+    const uint64_t began_ns = pm_clock_now_ns();
+    toy_expect(pm_engine_cancel(engine, job, NULL, &error), PM_OK, &error);
+    assert_true(pm_clock_now_ns() - began_ns <
+                (PM_TEST_IS_SANITIZED ? 30 : 2) * UINT64_C(1000000000));
+    assert_int_equal(await_job(engine, job).state, PM_ENGINE_CANCELLED);
+    assert_false(cards.card[0]->is_locked);
+    cards.card[0]->latency_ns = 0;
+    expect_valid(engine, &circuits, MIMC,
+                 submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL));
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* Reports C1 and C10: the n-th allocation on the card fails, for every n: the job is tried again,
+ * the next one is good, and nothing is left. */
+static void C10_every_allocation_may_fail(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    pm_error error = PM_ERROR_INIT;
+    uint32_t n_failures = 0;
+    for (uint64_t n = 1;; ++n) {
+        toy_expect(pm_engine_key_evict(engine, "mult3", 0, NULL, &error), PM_OK, &error);
+        cards.card[0]->fail_allocation_at = n;
+        const uint64_t job = submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL);
+        expect_valid(engine, &circuits, MULT3, job);
+        if (cards.card[0]->fail_allocation_at != 0) {
+            fake_device_heal(cards.card[0]);
+            break;
+        }
+        assert_int_equal(await_job(engine, job).n_retries, 1);
+        ++n_failures;
+    }
+    assert_true(n_failures >= 10);
+    assert_false(device_info(engine, 0).is_quarantined);
+    toy_expect(pm_engine_key_evict(engine, "mult3", 0, NULL, &error), PM_OK, &error);
+    assert_int_equal(cards.card[0]->live_bytes[PM_POOL_VRAM_0], 0);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* What the engine reserves on the card for the key and for one proof. */
+static void device_needs(pm_engine *engine, const char *name, uint64_t *key_bytes,
+                         uint64_t *proof_bytes) {
+    struct pm_sched_variant variants[PM_SCHED_VARIANTS_MAX];
+    uint64_t need[PM_SCHED_KINDS];
+    pm_engine_lock(engine);
+    const struct engine_key *key = pm_engine_find_key(engine, name);
+    assert_int_equal(pm_engine_variants(engine, key, 0, variants), 1);
+    pm_sched_curve_remaining(variants[0].curve, 0, need);
+    *key_bytes = key->device_bytes;
+    *proof_bytes = need[PM_KIND_DEVICE];
+    pm_engine_unlock(engine);
+}
+
+/* Report C9: two circuits whose keys do not fit on the card together take turns, and never hold
+ * more of it than is reserved. */
+static void C9_keys_take_turns_on_the_card(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    uint64_t key_bytes, proof_bytes, jobs[8];
+    device_needs(engine, "long", &key_bytes, &proof_bytes);
+    pm_engine_destroy(engine);
+    assert_true(key_bytes > 0 && proof_bytes > 0);
+    cards.vram_bytes = key_bytes + key_bytes / 2 + proof_bytes;
+    engine = engine_on(&cards, false, (pm_engine_options){0});
+    const pm_engine_key twin = {
+        .struct_bytes = sizeof twin, .name = "twin", .path = circuits.key_path[LONG]};
+    pm_error error = PM_ERROR_INIT;
+    toy_expect(pm_engine_key_register(engine, &twin, NULL, &error), PM_OK, &error);
+    for (uint32_t i = 0; i < 8; ++i) {
+        struct circuits other = circuits;
+        other.name[LONG] = i % 2 == 0 ? "long" : "twin";
+        jobs[i] = submit_one(engine, &other, LONG, PM_ENGINE_NORMAL, NULL);
+    }
+    for (uint32_t i = 0; i < 8; ++i) {
+        expect_valid(engine, &circuits, LONG, jobs[i]);
+    }
+    pm_engine_event event;
+    uint32_t n_left = 0;
+    for (uint64_t after = 0; pm_engine_next_event(engine, after, 0, &event) == PM_OK;
+         after = event.sequence) {
+        n_left +=
+            event.kind == PM_ENGINE_EVENT_KEY && event.state == PM_ENGINE_WARM && event.device == 0;
+    }
+    print_message("  a key left the card %u times; %llu of %llu bytes\n", n_left,
+                  (unsigned long long)cards.card[0]->peak_bytes[PM_POOL_VRAM_0],
+                  (unsigned long long)cards.vram_bytes);
+    assert_true(n_left >= 1);
+    assert_true(cards.card[0]->peak_bytes[PM_POOL_VRAM_0] <= cards.vram_bytes);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cards_share_the_work),
+        cmocka_unit_test(F13_wrong_sums_are_made_again),
+        cmocka_unit_test(bad_witnesses_do_not_blame_the_card),
+        cmocka_unit_test(F5_each_step_fails_once),
+        cmocka_unit_test(a_dead_card_is_quarantined),
+        cmocka_unit_test(F9_a_card_hangs),
+        cmocka_unit_test(F9_cancel_frees_the_card),
+        cmocka_unit_test(C10_every_allocation_may_fail),
+        cmocka_unit_test(C9_keys_take_turns_on_the_card),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
