@@ -795,7 +795,7 @@ typedef enum pm_file_kind {
     PM_FILE_WTNS = 2,
     PM_FILE_R1CS = 3,
     PM_FILE_PTAU = 4,
-    PM_FILE_PARAMS = 5,    /* parameters of bellman or bellperson */
+    PM_FILE_PARAMS = 5,     /* parameters of bellman or bellperson */
     PM_FILE_BELLMAN_VK = 6, /* a verifying key of bellman or bellperson */
     PM_FILE_ASSIGNMENT = 7  /* a proving assignment, .pmasg */
 } pm_file_kind;

@@ -4,21 +4,25 @@
 #include "groth16/plan_sizes.h"
 
 /*
- * Where the figures come from:
+ * Where the figures come from.
  *
- *   cpu   doc/performance.md, "Figures": processor time of whole proofs at 2^16 to 2^20 by points
+ * The CPU: doc/performance.md, "Figures": processor time of whole proofs at 2^16 to 2^20 by points
  * of the domain, halfway between circuits of bits (sha256) and of field elements (merkle, rollup);
- * portable C takes twice as long as adx card  doc/gpu.md, "Transforms" and "MSM", one H200: four
- * sums over G1, one over G2 and the quotient at 2^20, two scalars in three being bits; fixed: the
- * same sums at 2^10, and the CPU's self-verification open  a context of CUDA and the tables of a
- * domain; a key: decoded and sent at 10 GB/s
+ * portable C takes twice as long as adx.
+ *
+ * The card, BN254: lab/proofs_gpu.md, whole proofs at 2^14 and 2^20 on one H200. BLS12-381:
+ * doc/gpu.md, four sums over G1, one over G2 and the quotient at 2^20, two scalars in three being
+ * bits; fixed: the same sums at 2^10, and the CPU's self-verification.
+ *
+ * A key goes up at 50 GB/s (lab/proofs_gpu.md) and is decoded or paged in at some 10. To open a
+ * card, a context of CUDA and the tables of a domain, is an estimate.
  */
 static const struct pm_device_costs costs_bn254 = {
     .cpu_fixed_ns = 3000000,
     .cpu_ps_a_point =
         {[PM_BODY_PORTABLE] = 13200000, [PM_BODY_ADX] = 6600000, [PM_BODY_IFMA] = 3100000},
-    .card_fixed_ns = 8000000,
-    .card_ps_a_point = 16000,
+    .card_fixed_ns = 6000000,
+    .card_ps_a_point = 20000,
     .card_open_ns = 400000000,
     .card_ps_a_key_byte = 100};
 

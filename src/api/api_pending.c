@@ -11,17 +11,13 @@ _Static_assert(PM_BUFFER_CALLER_AUX - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_AUX &&
                    PM_BUFFER_CALLER_B - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_B &&
                    PM_BUFFER_CALLER_C - PM_BUFFER_CALLER_INPUTS == PM_ARRAY_C,
                "lent buffers of a plan stand in the order of pm_assignment_array");
-_Static_assert((int)PM_FORM_ANY == PM_VECTORS_ANY &&
-                   (int)PM_FORM_THREE_VECTORS == PM_VECTORS_THREE &&
-                   (int)PM_FORM_TWO_VECTORS == PM_VECTORS_TWO &&
-                   (int)PM_KEY_ANY == PM_RESIDENCY_ANY &&
-                   (int)PM_KEY_RESIDENT == PM_RESIDENCY_KEEP &&
-                   (int)PM_KEY_STREAMED == PM_RESIDENCY_STREAM &&
-                   (int)PM_B2_ANY == PM_B2_SCHEDULE_ANY &&
-                   (int)PM_B2_IN_START == PM_B2_SCHEDULE_START &&
-                   (int)PM_B2_FROM_W == PM_B2_SCHEDULE_LATER &&
-                   (int)PM_B2_FROM_COPY == PM_B2_SCHEDULE_COPY,
-               "public choices have the numbers of a plan's");
+_Static_assert(
+    (int)PM_FORM_ANY == PM_VECTORS_ANY && (int)PM_FORM_THREE_VECTORS == PM_VECTORS_THREE &&
+        (int)PM_FORM_TWO_VECTORS == PM_VECTORS_TWO && (int)PM_KEY_ANY == PM_RESIDENCY_ANY &&
+        (int)PM_KEY_RESIDENT == PM_RESIDENCY_KEEP && (int)PM_KEY_STREAMED == PM_RESIDENCY_STREAM &&
+        (int)PM_B2_ANY == PM_B2_SCHEDULE_ANY && (int)PM_B2_IN_START == PM_B2_SCHEDULE_START &&
+        (int)PM_B2_FROM_W == PM_B2_SCHEDULE_LATER && (int)PM_B2_FROM_COPY == PM_B2_SCHEDULE_COPY,
+    "public choices have the numbers of a plan's");
 
 static void give_back_lent(void *user, enum pm_buffer_id which) {
     pm_lent_return(user, (pm_assignment_array)(which - PM_BUFFER_CALLER_INPUTS));

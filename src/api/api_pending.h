@@ -45,9 +45,9 @@ void pm_lent_return(struct pm_lent *lent, pm_assignment_array which);
 void pm_lent_return_all(struct pm_lent *lent);
 
 struct pm_pending {
-    pm_context *context; /* borrowed until finish or drop */
-    pm_key *key;         /* a reference */
-    const pm_vk *vk;     /* the key's; NULL: no self-verification */
+    pm_context *context;            /* borrowed until finish or drop */
+    pm_key *key;                    /* a reference */
+    const pm_vk *vk;                /* the key's; NULL: no self-verification */
     struct pm_device_choice choice; /* the device until start has returned, and why */
     struct pm_resident *resident;
     struct pm_execution execution;

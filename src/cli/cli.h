@@ -114,7 +114,7 @@ struct pm_cli {
     const char **words;               /* what is no option; after the verb is found, what follows */
     size_t n_words;
     uint32_t seen_groups[PM_GROUP_LAST + 1]; /* by group: index + 1 of an option that was given */
-    uint64_t seen_options; /* bit i: the i-th option has been given a value */
+    uint64_t seen_options;                   /* bit i: the i-th option has been given a value */
 
     uint32_t threads, arithmetic, load, check, key_format;
     uint32_t seed; /* with known_tau */

@@ -235,16 +235,11 @@ static void apply_switch(struct pm_cli *cli, const struct pm_cli_option *option)
     const struct {
         const char *name;
         bool *value;
-    } switches[] = {{"stats", &cli->stats},
-                    {"no-self-verify", &cli->no_self_verify},
-                    {"digest", &cli->digest},
-                    {"cache", &cli->cache},
-                    {"json", &cli->json},
-                    {"quiet", &cli->quiet},
-                    {"help", &cli->help},
-                    {"version", &cli->version},
-                    {"memory", &cli->memory_table},
-                    {"caller-vectors", &cli->caller_vectors}};
+    } switches[] = {{"stats", &cli->stats},         {"no-self-verify", &cli->no_self_verify},
+                    {"digest", &cli->digest},       {"cache", &cli->cache},
+                    {"json", &cli->json},           {"quiet", &cli->quiet},
+                    {"help", &cli->help},           {"version", &cli->version},
+                    {"memory", &cli->memory_table}, {"caller-vectors", &cli->caller_vectors}};
     if (strcmp(option->name, "verbose") == 0) {
         cli->verbosity++;
         return;
