@@ -77,11 +77,17 @@ static pm_status straight(struct pm_cuda_way *way, uint8_t *to, const uint8_t *f
     return PM_OK;
 }
 
+/* Both ends, since a caller may have registered a part of its memory. */
+static bool is_pinned(const struct pm_cuda *cuda, const uint8_t *from, uint64_t n_bytes) {
+    return cuda->api->memory_is_pinned(cuda->device, from) &&
+           cuda->api->memory_is_pinned(cuda->device, from + n_bytes - 1);
+}
+
 pm_status pm_cuda_way_bytes(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
                             pm_error *error) {
     uint8_t *at = to;
     struct copy copy = {.from = from};
-    if (n_bytes > COPY_GRAIN_BYTES && way->cuda->api->memory_is_pinned(way->cuda->device, from)) {
+    if (n_bytes > COPY_GRAIN_BYTES && is_pinned(way->cuda, from, n_bytes)) {
         return straight(way, to, from, n_bytes, error);
     }
     while (n_bytes > 0) {
