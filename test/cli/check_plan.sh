@@ -185,7 +185,7 @@ run 5 plan --sizes bn128,20,1000000,2 --mem 1MiB
 says "--mem allows 1.00 MiB"
 for bad in "" porep bn128 "bn128," bn128,20 bn128,20,5 bn128,20,5,x bn128,20,5,1,2,3 dog,20,5,1 \
     bn128,20,99999999999999999999,1 bn128,20,5,1,2,3,4,5,6,7 bn128/dog,20,5,1 \
-    bn128,4294967296,5,1 bn128,20,5,1, bn128,20,5,1,6, bn128,20,5,18446744073709551615; do
+    bn128,4294967296,5,1 "bn128,20,5,1," "bn128,20,5,1,6," bn128,20,5,18446744073709551615; do
     run 2 plan --sizes "$bad"
 done
 run 2 plan --sizes bn128,20,9223372036854775808,1 # more variables than any machine
