@@ -95,7 +95,7 @@ static uint32_t try_every_choice(const struct proof_case *subject, int card,
     pm_report *report = make_report();
     /* Without a divisor in common with the number of choices: every value of each comes up. */
     const uint32_t most = subject->n_vars > 500 ? 11 : strstr(subject->name, "mult3") ? 1 : 5;
-    const uint32_t stride = PM_TEST_IS_SANITIZED ? 2 * most + 3 : most;
+    const uint32_t stride = PM_TEST_IS_SANITIZED ? 7 * most + 12 : most;
     uint32_t n_done = 0;
     for (uint32_t choice = (uint32_t)card % stride; choice < 3 * 3 * 4; choice += stride) {
         pm_error error = PM_ERROR_INIT;
@@ -188,7 +188,7 @@ static uint32_t try_every_manner(const struct proof_case *subject, int card,
     const uint32_t most = subject->n_vars > 500                                       ? 25
                           : card == CARD_NARROW && strstr(subject->name, "mult3_bls") ? 1
                                                                                       : 13;
-    const uint32_t stride = PM_TEST_IS_SANITIZED ? 2 * most + 3 : most;
+    const uint32_t stride = PM_TEST_IS_SANITIZED ? 4 * most + 9 : most;
     uint32_t n_proofs = 0;
     pm_report *report = make_report();
     for (uint32_t i = (uint32_t)card % stride; i < 2 * 3 * 2 * 3 * 3; i += stride) {
