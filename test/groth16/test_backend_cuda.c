@@ -320,21 +320,17 @@ static void every_mix_of_scalars_gives_the_proof_of_the_cpu(void **state) {
         toy_expect(pm_witness_from_values(cpu, subject.curve, subject.values, subject.n_vars, NULL,
                                           &witness, &error),
                    PM_OK, &error);
-        for (uint32_t choice = 0; choice < CARDS * 4; ++choice) {
+        const pm_prove_options simple = {.struct_bytes = sizeof simple, .no_self_verify = 1};
+        pm_proof expected, proof;
+        toy_expect(pm_prove_with_blinding(cpu, subject.key, witness, &some_blinding, &simple, NULL,
+                                          &expected, NULL, &error),
+                   PM_OK, &error);
+        const uint32_t step = PM_TEST_IS_SANITIZED ? 5 : 1;
+        for (uint32_t choice = (uint32_t)i % step; choice < CARDS * 4; choice += step) {
             const pm_prove_options options = {.struct_bytes = sizeof options,
                                               .no_self_verify = 1,
                                               .form = 1 + choice / CARDS % 2,
                                               .residency = 1 + choice / CARDS / 2};
-            pm_proof expected, proof;
-            toy_expect(pm_prove_with_blinding(cpu, subject.key, witness, &some_blinding, &options,
-                                              NULL, &expected, NULL, &error),
-                       subject.kind == CASE_PARAMS && options.residency == 2 ? PM_INVALID_ARGUMENT
-                                                                             : PM_OK,
-                       &error);
-            const pm_prove_options simple = {.struct_bytes = sizeof simple, .no_self_verify = 1};
-            toy_expect(pm_prove_with_blinding(cpu, subject.key, witness, &some_blinding, &simple,
-                                              NULL, &expected, NULL, &error),
-                       PM_OK, &error);
             toy_expect(pm_prove_with_blinding(contexts[choice % CARDS], subject.key, witness,
                                               &some_blinding, &options, NULL, &proof, NULL, &error),
                        PM_OK, &error);
