@@ -132,7 +132,7 @@ static void clear_folder(const char *folder, const struct scene *scene) {
 
 static uint64_t fail_each(struct scene *scene, size_t call, enum fault_function function,
                           int reason) {
-    const unsigned threads = process_threads();
+    const unsigned threads = process_threads_at_rest();
     for (uint64_t at = 1; at < ENOUGH_FAULTS; ++at) {
         const struct fault_live before = fault_live_now();
         fault_arm(&(struct fault_plan){.function = function, .at = at, .reason = reason});
@@ -142,7 +142,7 @@ static uint64_t fail_each(struct scene *scene, size_t call, enum fault_function 
         assert_int_equal(after.heap_blocks, before.heap_blocks);
         assert_int_equal(after.heap_bytes, before.heap_bytes);
         assert_int_equal(after.mapped_bytes, before.mapped_bytes);
-        assert_int_equal(process_threads(), threads);
+        assert_int_equal(process_threads_settled(threads), threads);
         expect_right(scene, call, code);
         if (count.n_faults == 0) {
             assert_int_equal(code, 0);

@@ -156,7 +156,7 @@ static void try_shape(const struct bellman_shape *shape, uint64_t params_bytes) 
     }
     prove_in_halves(&params, shape, is_small ? 2 : 1);
     rust_params_free(&params);
-    assert_int_equal(process_threads(), 1); /* nothing of the library is left */
+    assert_int_equal(process_threads_settled(1), 1); /* nothing of the library is left */
 }
 
 /* Under TSan, where threads are of interest and sizes are not, the large ones take too long. */
@@ -337,7 +337,7 @@ static void halves_meet_on_any_thread_in_any_order(void **state) {
     /* The host was asked to go easy, and has been told that it need not any more. */
     assert_true(throttle_calls >= 2 && throttle_now == 0);
     rust_params_free(&params);
-    assert_int_equal(process_threads(), 1);
+    assert_int_equal(process_threads_settled(1), 1);
 }
 
 /* ---- What r and s do ---------------------------------------------------------------------------
@@ -374,7 +374,7 @@ static void blinding_is_the_callers(void **state) {
     batch_verify(&batch, &params);
     batch_free(&batch);
     rust_params_free(&params);
-    assert_int_equal(process_threads(), 1);
+    assert_int_equal(process_threads_settled(1), 1);
 }
 
 int main(int n_arguments, char **arguments) {

@@ -173,7 +173,7 @@ static void files_that_are_none_are_refused(void **state) {
     assert_null(srs.ptr);
     file_free(&wtns);
     supraseal_unload(&supraseal);
-    assert_int_equal(process_threads(), 1);
+    assert_int_equal(process_threads_settled(1), 1);
     file_remove_tree(tree);
 }
 

@@ -60,7 +60,10 @@ static int after_each(void **state) {
     (void)state;
     /* The context of `params` has its own. */
     const unsigned expected = pm_context_threads(params.context);
-    return process_threads() == expected && memcmp(proofs, untouched, sizeof proofs) == 0 ? 0 : -1;
+    return process_threads_settled(expected) == expected &&
+                   memcmp(proofs, untouched, sizeof proofs) == 0
+               ? 0
+               : -1;
 }
 
 static struct rust_srs open_srs(const struct supraseal *supraseal) {

@@ -58,7 +58,7 @@ static void scene_close(struct scene *scene) {
         bellman_circuit_free(&scene->circuits[i]);
     }
     rust_params_free(&scene->params);
-    assert_int_equal(process_threads(), 1);
+    assert_int_equal(process_threads_settled(1), 1);
 }
 
 static void expect_proofs(const struct scene *scene, size_t n, const pm_supraseal_proof *proofs) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -182,4 +183,24 @@ unsigned process_threads(void) {
     }
     (void)closedir(folder);
     return n - FOREIGN_THREADS;
+}
+
+unsigned process_threads_settled(unsigned expected) {
+    unsigned n = process_threads();
+    for (int attempt = 0; n != expected && attempt < 200; ++attempt) {
+        (void)usleep(5000);
+        n = process_threads();
+    }
+    return n;
+}
+
+unsigned process_threads_at_rest(void) {
+    unsigned n = process_threads();
+    for (int same = 0; same < 4; ++same) {
+        (void)usleep(2000);
+        const unsigned now = process_threads();
+        same = now == n ? same : 0;
+        n = now;
+    }
+    return n;
 }
