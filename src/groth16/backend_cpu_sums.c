@@ -49,14 +49,6 @@ static uint64_t gather_words(const void *argument, uint64_t begin, uint64_t end)
     return end;
 }
 
-static pm_status check_density(const struct pm_density *density, const struct pm_step_data *data,
-                               pm_error *error) {
-    PM_FAIL_IF(density->n != data->plan->sizes.n_vars, error, PM_INTERNAL,
-               "the key has no density for its %llu variables",
-               (unsigned long long)data->plan->sizes.n_vars);
-    return PM_OK;
-}
-
 pm_status pm_cpu_keep_b(struct pm_backend *backend, const struct pm_step_data *data,
                         pm_error *error) {
     const struct pm_proving_key *key = data->proving_key;
@@ -65,7 +57,7 @@ pm_status pm_cpu_keep_b(struct pm_backend *backend, const struct pm_step_data *d
     struct pm_kernels kernels;
     (void)backend;
     PM_TRY(pm_cpu_kernels(data, &kernels, error));
-    PM_TRY(check_density(&key->b_density, data, error));
+    PM_TRY(pm_density_check(&key->b_density, data->plan->sizes.n_vars, error));
     struct gather gather = {.density = &key->b_density,
                             .fr = kernels.curve->fr,
                             .modulus = pm_modulus_scalar(kernels.curve->id),
@@ -200,7 +192,7 @@ static pm_status sum_of_witness(const struct pm_step_data *data, enum pm_step_id
     const bool is_compact = density != NULL && points_are_compact(data, query);
     PM_TRY(pm_cpu_kernels(data, &kernels, error));
     if (is_compact) {
-        PM_TRY(check_density(density, data, error));
+        PM_TRY(pm_density_check(density, data->plan->sizes.n_vars, error));
     }
     const struct sum sum = {.data = data,
                             .kernels = &kernels,
@@ -271,10 +263,10 @@ pm_status pm_cpu_msm_b2(struct pm_backend *backend, const struct pm_step_data *d
         .spread = scratch,
         .scratch = scratch + pm_key_spread_bytes(&plan->sizes, &plan->choices, PM_STEP_MSM_B2)};
     if (from_copy && plan->sizes.reduction == PM_REDUCTION_SNARKJS) {
-        PM_TRY(check_density(&key->b_density, data, error));
+        PM_TRY(pm_density_check(&key->b_density, data->plan->sizes.n_vars, error));
         sum.compact = &key->b_density;
     } else if (!from_copy && points_are_compact(data, key->b2)) {
-        PM_TRY(check_density(&key->b_density, data, error));
+        PM_TRY(pm_density_check(&key->b_density, data->plan->sizes.n_vars, error));
         sum.density = &key->b_density;
     }
     return sum_all(&sum, &data->sums->b2, error);

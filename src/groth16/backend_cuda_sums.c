@@ -13,10 +13,6 @@ static const struct pm_cuda_key *key_of(const struct pm_step_data *data) {
 /* ---- Densities --------------------------------------------------------------------------------
  */
 
-static uint64_t words_bytes(uint64_t n) {
-    return (n + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t);
-}
-
 static bool densities_come_with_proof(const struct pm_step_data *data) {
     return data->plan->sizes.reduction == PM_REDUCTION_BELLMAN && !data->plan->sizes.has_matrices;
 }
@@ -33,21 +29,13 @@ static uint8_t *density_place(const struct pm_step_data *data, int which) {
            (uint64_t)which * pm_cuda_round(pm_density_bytes(n));
 }
 
-static pm_status check_density(const struct pm_density *density, const struct pm_step_data *data,
-                               pm_error *error) {
-    PM_FAIL_IF(density->n != data->plan->sizes.n_vars, error, PM_INTERNAL,
-               "the key has no density for its %llu variables",
-               (unsigned long long)data->plan->sizes.n_vars);
-    return PM_OK;
-}
-
 static pm_status bring_densities(const struct pm_step_data *data, pm_error *error) {
     const struct pm_density *const densities[] = {&data->proving_key->a_density,
                                                   &data->proving_key->b_density};
     struct pm_cuda_way *way = NULL;
     pm_status status = PM_OK;
-    PM_TRY(check_density(densities[0], data, error));
-    PM_TRY(check_density(densities[1], data, error));
+    PM_TRY(pm_density_check(densities[0], data->plan->sizes.n_vars, error));
+    PM_TRY(pm_density_check(densities[1], data->plan->sizes.n_vars, error));
     PM_TRY(pm_cuda_way_begin(key_of(data)->cuda, data, &way, error));
     for (int i = 0; i < 2 && status == PM_OK; ++i) {
         status = pm_cuda_way_bytes(way, density_place(data, i), densities[i]->words,
@@ -262,10 +250,11 @@ static pm_status sum_of_witness(const struct pm_step_data *data, struct sum *sum
     /* Where each variable has a point bellman's bits say nothing. */
     if (density != NULL && (!is_bellman || sum->query->n < sizes->n_vars)) {
         const uint8_t *words = density_place(data, which);
-        PM_TRY(check_density(density, data, error));
+        PM_TRY(pm_density_check(density, data->plan->sizes.n_vars, error));
         sum->input.density = (const uint64_t *)(const void *)words;
         if (is_bellman) {
-            sum->input.rank = (const uint32_t *)(const void *)(words + words_bytes(sizes->n_vars));
+            sum->input.rank =
+                (const uint32_t *)(const void *)(words + pm_density_words_bytes(sizes->n_vars));
             sum->input.is_compact = true;
             sum->compact = density;
         }

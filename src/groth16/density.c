@@ -5,12 +5,18 @@
 
 #define WORD_BITS 64u
 
-static uint64_t words_bytes_of(uint64_t n) {
+uint64_t pm_density_words_bytes(uint64_t n) {
     return (n / WORD_BITS + (n % WORD_BITS != 0)) * sizeof(uint64_t);
 }
 
+pm_status pm_density_check(const struct pm_density *density, uint64_t n, pm_error *error) {
+    PM_FAIL_IF(density->n != n, error, PM_INTERNAL, "the key has no density for its %llu variables",
+               (unsigned long long)n);
+    return PM_OK;
+}
+
 uint64_t pm_density_bytes(uint64_t n) {
-    return words_bytes_of(n) + pm_msm_rank_bytes(n);
+    return pm_density_words_bytes(n) + pm_msm_rank_bytes(n);
 }
 
 pm_status pm_density_create(uint64_t n, const char *name, struct pm_ledger *ledger,
@@ -20,7 +26,9 @@ pm_status pm_density_create(uint64_t n, const char *name, struct pm_ledger *ledg
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(ledger, name, pm_density_bytes(n), PM_MEMORY_PLAIN, &buffer, error));
     *density = (struct pm_density){
-        .n = n, .words = buffer, .rank = (uint32_t *)((unsigned char *)buffer + words_bytes_of(n))};
+        .n = n,
+        .words = buffer,
+        .rank = (uint32_t *)((unsigned char *)buffer + pm_density_words_bytes(n))};
     return PM_OK;
 }
 

@@ -24,6 +24,10 @@ struct pm_density {
 
 /* What a density of n variables takes, its directory included. */
 uint64_t pm_density_bytes(uint64_t n);
+/* Of these, its bits: the directory lies behind them. */
+uint64_t pm_density_words_bytes(uint64_t n);
+/* INTERNAL unless it is a density of n variables. */
+pm_status pm_density_check(const struct pm_density *density, uint64_t n, pm_error *error);
 /* All clear and not counted. The caller destroys it. name is static. Errors: COUNT (2^32 variables
  * or more), NO_MEMORY. */
 pm_status pm_density_create(uint64_t n, const char *name, struct pm_ledger *ledger,
