@@ -226,9 +226,13 @@ static void take_text(struct pm_json_text *text, void **bytes, size_t *n_bytes) 
     *text = (struct pm_json_text){0};
 }
 
-pm_status pm_cli_proof_bytes(struct pm_cli *cli, const char *path, const pm_proof *proof,
-                             void **bytes, size_t *n_bytes) {
-    if (proof->curve != PM_CURVE_BLS12_381 || ends_with(path, ".json")) {
+bool pm_cli_is_json(const char *path) {
+    return ends_with(path, ".json");
+}
+
+pm_status pm_cli_proof_bytes(struct pm_cli *cli, const char *path, bool as_json,
+                             const pm_proof *proof, void **bytes, size_t *n_bytes) {
+    if (proof->curve != PM_CURVE_BLS12_381 || as_json) {
         struct pm_json_text text = {0};
         const pm_status status = pm_json_proof_write(proof, &text, &cli->error);
         take_text(&text, bytes, n_bytes);
@@ -241,9 +245,10 @@ pm_status pm_cli_proof_bytes(struct pm_cli *cli, const char *path, const pm_proo
                : pm_cli_fail(cli, PM_NO_MEMORY, path, "no memory for a proof");
 }
 
-pm_status pm_cli_publics_bytes(struct pm_cli *cli, const char *path, const uint8_t *values,
-                               size_t n_values, void **bytes, size_t *n_bytes) {
-    if (ends_with(path, ".json")) {
+pm_status pm_cli_publics_bytes(struct pm_cli *cli, const char *path, bool as_json,
+                               const uint8_t *values, size_t n_values, void **bytes,
+                               size_t *n_bytes) {
+    if (as_json) {
         struct pm_json_text text = {0};
         const pm_status status = pm_json_public_write(values, n_values, &text, &cli->error);
         take_text(&text, bytes, n_bytes);

@@ -28,12 +28,15 @@ pm_status pm_cli_parse_values(struct pm_cli *cli, const struct pm_cli_bytes *fil
 pm_status pm_cli_parse_proofs(struct pm_cli *cli, const struct pm_cli_bytes *file,
                               pm_curve_id curve, pm_proof **proofs, size_t *n_proofs);
 
-/* JSON when the path ends in .json, or the curve has no other form; else 192 bytes, and 32 a value.
- * *bytes is for free(). */
-pm_status pm_cli_proof_bytes(struct pm_cli *cli, const char *path, const pm_proof *proof,
-                             void **bytes, size_t *n_bytes);
-pm_status pm_cli_publics_bytes(struct pm_cli *cli, const char *path, const uint8_t *values,
-                               size_t n_values, void **bytes, size_t *n_bytes);
+/* Whether a file's name asks for JSON. */
+bool pm_cli_is_json(const char *path);
+/* JSON when as_json is set or the curve has no other form; else 192 bytes, and 32 a value. *bytes
+ * is for free(). */
+pm_status pm_cli_proof_bytes(struct pm_cli *cli, const char *path, bool as_json,
+                             const pm_proof *proof, void **bytes, size_t *n_bytes);
+pm_status pm_cli_publics_bytes(struct pm_cli *cli, const char *path, bool as_json,
+                               const uint8_t *values, size_t n_values, void **bytes,
+                               size_t *n_bytes);
 
 /* Whether the file of role WITNESS is an assignment (.pmasg). */
 bool pm_cli_is_assignment(const struct pm_cli *cli);

@@ -124,7 +124,8 @@ done
 # ---- What is refused ---------------------------------------------------------------------------
 
 "$make_case" 7 1 other.params other.pmasg
-run 3 prove other.params one.pmasg none.proof none.inputs
+run 3 prove --trace failed.json other.params one.pmasg none.proof none.inputs
+[ -s failed.json ] || fail "no trace of a proof that failed"
 says 'aux values'
 [ ! -e none.proof ] || fail "a proof of another circuit's assignment"
 cp one.pmasg damaged.pmasg && chmod u+w damaged.pmasg
