@@ -51,6 +51,10 @@ typedef struct pm_plan_options {
     uint32_t caller_vectors; /* a, b and c are the caller's */
     uint32_t caller_scalars; /* 0: a pm_witness; 1: arrays, canonical; 2: arrays, Montgomery form */
     uint32_t no_self_verify;
+    /* Other keys on the device are taken away before the proof, if it needs their memory;
+     * otherwise it is theirs. */
+    uint32_t evicts_keys;
+    uint32_t reserved;
 } pm_plan_options;
 
 /* options may be NULL. Errors: INVALID_ARGUMENT, UNSUPPORTED, OVER_BUDGET, NO_MEMORY. */
@@ -76,8 +80,8 @@ typedef struct pm_planned_step {
     const char *name;
     uint32_t in_start; /* else in finish */
     uint32_t in_device_lock;
-    uint32_t on_cpu; /* the CPU computes it */
-    uint32_t reserved;
+    uint32_t on_cpu;    /* the CPU computes it */
+    uint32_t is_beside; /* on the device, while another proof holds it */
 } pm_planned_step;
 
 typedef struct pm_planned_buffer {
@@ -151,6 +155,8 @@ typedef struct pm_measured_entry {
 PM_API uint32_t pm_report_n_entries(const pm_report *report);
 PM_API pm_status pm_report_entry(const pm_report *report, uint32_t index, pm_measured_entry *entry);
 PM_API uint32_t pm_report_n_divergences(const pm_report *report);
+/* Page-locked memory that stays with the device, when the proof had ended. */
+PM_API uint64_t pm_report_staging_bytes(const pm_report *report);
 
 /* ---------------------------------------------------------------------------------------------
  * Blinding by the caller

@@ -136,14 +136,29 @@ void pm_device_give_up(struct pm_device *device) {
     }
 }
 
+/* In each way of being there. */
+static void add_keys(const struct pm_plan_sizes *sizes, const struct pm_device_keys *keys,
+                     struct pm_plan_device *description) {
+    for (int place = PM_KEY_RESIDENT; place <= PM_KEY_STREAMED; ++place) {
+        if (keys->may_go) {
+            description->there_bytes[place] = description->keys_bytes;
+        } else if (keys->is_there[place] && description->key_bytes != NULL) {
+            description->there_bytes[place] =
+                description->key_bytes(description, sizes, (enum pm_key_place)place);
+        }
+    }
+}
+
 pm_status pm_device_plan(const struct pm_device *device, uint32_t threads,
-                         const struct pm_plan_sizes *sizes, const struct pm_plan_choices *choices,
-                         struct pm_plan *plan, pm_error *error) {
+                         const struct pm_plan_sizes *sizes, const struct pm_device_keys *keys,
+                         const struct pm_plan_choices *choices, struct pm_plan *plan,
+                         pm_error *error) {
     const struct pm_backend *backend = device->backend;
     struct pm_plan_device description;
     PM_TRY(backend->table->can_run(backend, sizes, error));
     backend->table->describe(backend, NULL, &description);
     description.threads = threads;
+    add_keys(sizes, keys, &description);
     if (device->name != NULL) {
         description.name = device->name;
     }
@@ -175,9 +190,12 @@ void pm_device_leave(struct pm_device *device, pm_status status) {
     if (device == pm_device_cpu()) {
         return;
     }
+    struct pm_backend *backend = device->backend;
+    const bool is_lost = status == PM_DEVICE &&
+                         (backend->table->is_lost == NULL || backend->table->is_lost(backend));
     (void)pthread_mutex_lock(&queues_lock);
     --device->n_proofs;
-    device->has_failed |= status == PM_DEVICE;
+    device->has_failed |= is_lost;
     (void)pthread_mutex_unlock(&queues_lock);
 }
 

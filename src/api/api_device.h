@@ -23,7 +23,7 @@ struct pm_device {
     bool is_lent;        /* the backend is somebody else's to close */
     uint32_t n_references;
     uint32_t n_proofs; /* that have chosen it and still need it */
-    bool has_failed;   /* a proof on it ended with DEVICE */
+    bool has_failed;   /* for good: after a DEVICE its backend says that it is lost */
 };
 
 /* Where the proofs go that no card is asked for. Never NULL, needs no reference. */
@@ -40,11 +40,17 @@ struct pm_device *pm_device_retain(struct pm_device *device);
 /* One less. NULL is fine. */
 void pm_device_give_up(struct pm_device *device);
 
-/* A plan for it; threads are those of the CPU's part. Errors: those of pm_plan_make(); UNSUPPORTED,
- * DEVICE. */
+/* Keys on a device, as a plan for one of them sees them. */
+struct pm_device_keys {
+    bool is_there[PM_KEY_STREAMED + 1]; /* this one, in this way: what it takes it has already */
+    bool may_go;                        /* all others are taken away, if that is of use */
+};
+/* A plan for it; threads are those of the CPU's part. What other keys hold of its memory is theirs.
+ * Errors: those of pm_plan_make(); UNSUPPORTED, DEVICE. */
 pm_status pm_device_plan(const struct pm_device *device, uint32_t threads,
-                         const struct pm_plan_sizes *sizes, const struct pm_plan_choices *choices,
-                         struct pm_plan *plan, pm_error *error);
+                         const struct pm_plan_sizes *sizes, const struct pm_device_keys *keys,
+                         const struct pm_plan_choices *choices, struct pm_plan *plan,
+                         pm_error *error);
 
 /* Joins the shortest queue; a device that has failed is passed over while there is one that has
  * not. n_before, of n devices, are the proofs that were there already. */

@@ -304,11 +304,12 @@ bool pm_devices_fall_back(const struct pm_devices *devices, bool is_plan, const 
                           pm_status status, const pm_error *because,
                           struct pm_device_choice *choice) {
     if (devices->mode != PM_DEVICES_AUTO || choice->device == pm_device_cpu() ||
-        (status != PM_OVER_BUDGET && status != PM_UNSUPPORTED)) {
+        (status != PM_OVER_BUDGET && status != PM_UNSUPPORTED && status != PM_NO_MEMORY &&
+         status != PM_DEVICE)) {
         return false;
     }
     if (!is_plan) {
-        pm_device_leave(choice->device, PM_OK);
+        pm_device_leave(choice->device, status);
         pm_control_log(control, PM_LOG_WARNING, "the CPU makes this proof: %s", because->message);
     }
     choose(choice, pm_device_cpu(), "the card cannot: %s", because->message);

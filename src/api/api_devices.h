@@ -82,8 +82,8 @@ struct pm_device_choice {
 /* Who does not only plan leaves the device again with pm_device_leave(). */
 void pm_devices_choose(struct pm_devices *devices, const struct pm_device_seeker *seeker,
                        struct pm_device_choice *choice);
-/* The chosen card cannot make this proof, says *because: whether the CPU is to make it instead,
- * which *choice then says. */
+/* The chosen card cannot make this proof, says *because, and nothing of it has been made: whether
+ * the CPU is to make it instead, which *choice then says. */
 bool pm_devices_fall_back(const struct pm_devices *devices, bool is_plan, const pm_control *control,
                           pm_status status, const pm_error *because,
                           struct pm_device_choice *choice);

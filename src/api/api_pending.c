@@ -76,9 +76,10 @@ static void find_sizes(const pm_key *key, const struct pm_lent *lent, struct pm_
 
 static pm_status make_plan_for(const struct pm_device *device, pm_context *context,
                                const pm_key *key, const struct pm_lent *lent,
-                               const pm_prove_options *options, struct pm_plan *plan,
-                               pm_error *error) {
+                               const pm_prove_options *options, const pm_control *control,
+                               struct pm_plan *plan, pm_error *error) {
     struct pm_plan_sizes sizes;
+    struct pm_device_keys keys = {.may_go = false};
     const bool has_vectors = lent->array[PM_ARRAY_A] != NULL;
     const uint64_t publics_bytes = (uint64_t)key->proving_key.header.n_public * PM_FR_BYTES;
     struct pm_plan_choices choices = {.form = (enum pm_form)options->form,
@@ -94,7 +95,10 @@ static pm_status make_plan_for(const struct pm_device *device, pm_context *conte
                                       .pending_bytes = sizeof(struct pm_pending) + publics_bytes};
     choose_limits(options, &choices);
     find_sizes(key, lent, &sizes);
-    return pm_device_plan(device, pm_context_threads(context), &sizes, &choices, plan, error);
+    PM_TRY(pm_resident_find((pm_key *)(uintptr_t)key, device->backend, true, control, keys.is_there,
+                            error));
+    return pm_device_plan(device, pm_context_threads(context), &sizes, &keys, &choices, plan,
+                          error);
 }
 
 /* *choice is the device that the plan is for, whatever is returned. */
@@ -105,10 +109,11 @@ static pm_status make_plan(pm_context *context, const pm_key *key, const struct 
     pm_error own = PM_ERROR_INIT;
     find_sizes(key, lent, &sizes);
     pm_context_choose_device(context, key, &sizes, false, control, choice);
-    pm_status status = make_plan_for(choice->device, context, key, lent, options, plan, &own);
+    pm_status status =
+        make_plan_for(choice->device, context, key, lent, options, control, plan, &own);
     if (status != PM_OK &&
         pm_devices_fall_back(&context->devices, false, control, status, &own, choice)) {
-        status = make_plan_for(choice->device, context, key, lent, options, plan, &own);
+        status = make_plan_for(choice->device, context, key, lent, options, control, plan, &own);
     }
     if (status != PM_OK) {
         pm_error_copy(error, &own);
@@ -257,22 +262,47 @@ static void forget_densities(struct pm_pending *pending) {
     }
 }
 
-static pm_status run_start(struct pm_pending *pending, const pm_control *control, pm_error *error) {
+/* What the device needs before the first step: nothing has been computed, nothing given back. */
+static pm_status bring(struct pm_pending *pending, const pm_control *control, pm_error *error) {
     struct pm_execution *execution = &pending->execution;
     PM_TRY(take_densities(pending, error));
     PM_TRY(pm_resident_acquire(pending->key, pending->choice.device, &execution->plan, control,
                                &pending->resident, error));
     execution->data.resident = pm_resident_on_device(pending->resident);
+    return PM_OK;
+}
+
+static pm_status run_start(struct pm_pending *pending, pm_error *error) {
+    struct pm_execution *execution = &pending->execution;
     PM_TRY(pm_execution_run(execution, execution->plan.n_start_steps, error));
     forget_densities(pending);
     return pm_mapping_check(&pending->key->mapping, error);
+}
+
+/* The proof leaves its device on failure. */
+static pm_status admit(pm_context *context, const pm_key *key, struct pm_lent *lent,
+                       const pm_prove_options *options, const struct pm_device_choice *choice,
+                       const struct pm_plan *plan, const pm_control *control,
+                       struct pm_pending **pending, pm_error *error) {
+    struct pm_reservation reservation;
+    pm_status status = reserve(options, plan, control, &reservation, error);
+    if (status == PM_OK) {
+        status =
+            pending_create(context, key, lent, choice, plan, &reservation, control, pending, error);
+        if (status != PM_OK) {
+            pm_reservation_release(&reservation);
+        }
+    }
+    if (status != PM_OK) {
+        pm_device_leave(choice->device, status);
+    }
+    return status;
 }
 
 /* Up to the reservation nothing is held, and nothing has been done. */
 static pm_status prepare(pm_context *context, const pm_key *key, struct pm_lent *lent,
                          const pm_prove_options *options, const pm_control *control,
                          struct pm_pending **pending, pm_error *error) {
-    struct pm_reservation reservation;
     struct pm_plan plan;
     const pm_vk *vk = NULL;
     PM_TRY(check_options(options, error));
@@ -291,23 +321,55 @@ static pm_status prepare(pm_context *context, const pm_key *key, struct pm_lent 
         PM_TRY(pm_key_shared_vk(context, key, &vk, error));
     }
     struct pm_device_choice choice;
-    pm_status status = make_plan(context, key, lent, options, control, &choice, &plan, error);
-    if (status == PM_OK) {
-        status = reserve(options, &plan, control, &reservation, error);
-    }
-    if (status == PM_OK) {
-        status = pending_create(context, key, lent, &choice, &plan, &reservation, control, pending,
-                                error);
-        if (status != PM_OK) {
-            pm_reservation_release(&reservation);
-        }
-    }
+    const pm_status status = make_plan(context, key, lent, options, control, &choice, &plan, error);
     if (status != PM_OK) {
         pm_device_leave(choice.device, status);
         return status;
     }
+    PM_TRY(admit(context, key, lent, options, &choice, &plan, control, pending, error));
     (*pending)->vk = vk;
     return PM_OK;
+}
+
+/* Brings what the device needs. Where the context may choose, and the card cannot even have that,
+ * the CPU makes the proof: *pending becomes another one, or NULL with everything in *lent again. */
+static pm_status begin(struct pm_pending **pending, struct pm_lent *lent,
+                       const pm_prove_options *options, const pm_control *control,
+                       pm_error *error) {
+    struct pm_pending *given = *pending;
+    pm_context *context = given->context;
+    pm_error own = PM_ERROR_INIT;
+    pm_status status = bring(given, control, &own);
+    struct pm_device_choice choice = given->choice;
+    if (status == PM_OK) {
+        return PM_OK;
+    }
+    if (!pm_devices_fall_back(&context->devices, false, control, status, &own, &choice)) {
+        pm_error_copy(error, &own);
+        return status;
+    }
+    struct pm_plan plan;
+    pm_key *key = pm_key_retain(given->key);
+    const pm_vk *vk = given->vk;
+    const uint64_t begin_ns = given->begin_ns;
+    pm_report *report = given->report;
+    *lent = given->lent;
+    given->lent.held = 0;
+    given->report = NULL;
+    pending_destroy(given);
+    *pending = NULL;
+    status = make_plan_for(choice.device, context, key, lent, options, control, &plan, error);
+    if (status == PM_OK) {
+        status = admit(context, key, lent, options, &choice, &plan, control, pending, error);
+    }
+    pm_key_destroy(key);
+    if (status == PM_OK) {
+        (*pending)->vk = vk;
+        (*pending)->begin_ns = begin_ns;
+        (*pending)->report = report;
+        status = bring(*pending, control, error);
+    }
+    return status;
 }
 
 pm_status pm_pending_start(pm_context *context, const pm_key *key, struct pm_lent *lent,
@@ -325,7 +387,14 @@ pm_status pm_pending_start(pm_context *context, const pm_key *key, struct pm_len
     }
     made->begin_ns = begin_ns;
     made->report = chosen.report;
-    status = run_start(made, control, error);
+    status = begin(&made, lent, &chosen, control, error);
+    if (made == NULL) {
+        pm_lent_return_all(lent);
+        return status;
+    }
+    if (status == PM_OK) {
+        status = run_start(made, error);
+    }
     pm_device_leave(made->choice.device, status);
     if (status != PM_OK) {
         pending_destroy(made);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "api/api_pending.h"
 
+#include "api/api_resident.h"
 #include "base/limits.h"
 #include "groth16/plan_device.h"
 #include "groth16/plan_sizes.h"
@@ -162,10 +163,16 @@ static pm_status make_on(pm_context *context, const pm_key *key, const struct pm
     }
     PM_TRY(new_plan(&made, error));
     pm_context_choose_device(context, key, sizes, true, NULL, &choice);
-    pm_status status = pm_device_plan(choice.device, threads, sizes, choices, &made->plan, &own);
+    struct pm_device_keys keys = {.may_go = options->evicts_keys != 0};
+    if (key != NULL) {
+        (void)pm_resident_find((pm_key *)(uintptr_t)key, choice.device->backend, false, NULL,
+                               keys.is_there, NULL);
+    }
+    pm_status status =
+        pm_device_plan(choice.device, threads, sizes, &keys, choices, &made->plan, &own);
     if (status != PM_OK &&
         pm_devices_fall_back(&context->devices, true, NULL, status, &own, &choice)) {
-        status = pm_device_plan(choice.device, threads, sizes, choices, &made->plan, &own);
+        status = pm_device_plan(choice.device, threads, sizes, &keys, choices, &made->plan, &own);
     }
     if (status != PM_OK) {
         pm_error_copy(error, &own);
@@ -264,7 +271,8 @@ pm_status pm_proof_plan_step(const pm_proof_plan *plan, uint32_t index, pm_plann
     *step = (pm_planned_step){.name = pm_step_name(planned->id),
                               .in_start = planned->in_start,
                               .in_device_lock = planned->in_device_lock,
-                              .on_cpu = planned->on_cpu || plan->plan.device_pool == PM_POOL_HOST};
+                              .on_cpu = planned->on_cpu || plan->plan.device_pool == PM_POOL_HOST,
+                              .is_beside = planned->is_beside};
     return PM_OK;
 }
 

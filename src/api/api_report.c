@@ -36,6 +36,10 @@ void pm_report_fill(pm_report *report, const struct pm_execution *execution,
     (void)snprintf(report->plan.device_why, sizeof report->plan.device_why, "%s", device_why);
     memcpy(report->records, execution->records, sizeof report->records);
     report->n_divergences = execution->n_divergences;
+    report->staging_bytes = 0;
+    if (execution->backend->table->staging_bytes != NULL) {
+        report->staging_bytes = execution->backend->table->staging_bytes(execution->backend);
+    }
     report->n_entries =
         log->n_entries < PM_REPORT_ENTRIES_MAX ? log->n_entries : PM_REPORT_ENTRIES_MAX;
     if (report->n_entries != 0) {
@@ -86,6 +90,10 @@ pm_status pm_report_entry(const pm_report *report, uint32_t index, pm_measured_e
         .bytes = from->bytes,
         .live_bytes = from->live_bytes};
     return PM_OK;
+}
+
+uint64_t pm_report_staging_bytes(const pm_report *report) {
+    return report == NULL || !report->has_plan ? 0 : report->staging_bytes;
 }
 
 uint32_t pm_report_n_divergences(const pm_report *report) {

@@ -17,6 +17,7 @@ struct pm_report {
     pm_proof_plan plan;
     struct pm_step_record records[PM_PLAN_STEPS_MAX];
     uint32_t n_divergences;
+    uint64_t staging_bytes;
     uint32_t n_entries;
     struct pm_ledger_entry entries[PM_REPORT_ENTRIES_MAX];
 };

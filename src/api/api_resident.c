@@ -126,6 +126,30 @@ bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend) {
     return found != NULL;
 }
 
+pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend, bool waits,
+                           const pm_control *control, bool is_there[PM_KEY_STREAMED + 1],
+                           pm_error *error) {
+    for (int place = 0; place <= PM_KEY_STREAMED; ++place) {
+        is_there[place] = backend->table->open_key != NULL;
+    }
+    if (backend->table->open_key == NULL) {
+        return PM_OK;
+    }
+    if (waits) {
+        PM_TRY(lock_residents(&key->residents, control, error));
+    } else if (pthread_mutex_trylock(&key->residents.lock) != 0) {
+        return PM_OK;
+    }
+    for (int place = 0; place <= PM_KEY_STREAMED; ++place) {
+        is_there[place] = false;
+    }
+    for (const struct pm_resident *at = key->residents.first; at != NULL; at = at->next) {
+        is_there[at->place] |= at->device->backend == backend;
+    }
+    (void)pthread_mutex_unlock(&key->residents.lock);
+    return PM_OK;
+}
+
 void *pm_resident_on_device(const struct pm_resident *resident) {
     return resident == NULL ? NULL : resident->on_device;
 }

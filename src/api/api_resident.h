@@ -37,6 +37,11 @@ pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
 void pm_resident_give_up(struct pm_key *key, struct pm_resident *resident);
 /* Whether the key is there, in whatever way, or about to come; waits for nobody. */
 bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend);
+/* In which ways the key is there, by enum pm_key_place. Waits for one that is on its way; with
+ * waits false it counts as there in every way. Errors: CANCELLED, DEADLINE. */
+pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend, bool waits,
+                           const pm_control *control, bool is_there[PM_KEY_STREAMED + 1],
+                           pm_error *error);
 /* For pm_step_data. NULL for NULL. */
 void *pm_resident_on_device(const struct pm_resident *resident);
 /* Takes off the device what no proof uses. Returns how many are left in use. */

@@ -58,25 +58,28 @@ static void set_source(json_t *json, const pm_measured_entry *entry) {
     (void)json_object_set_new(json, "source", json_string(source));
 }
 
-/* The key is no allocation of the proof's: it was counted when it was opened. Of a file that is
- * streamed nobody has counted how much was in memory at once. */
-static bool measure_key(const pm_planned_buffer *planned, const struct pm_cli_holdings *holdings,
-                        uint64_t *bytes) {
+/* The key is no allocation of the proof's: it was counted when it was opened, as staging memory was
+ * when its device first needed it. Of a file that is streamed nobody has counted how much was in
+ * memory at once. */
+static bool measure_resident(const pm_planned_buffer *planned, const pm_report *report,
+                             const struct pm_cli_holdings *holdings, uint64_t *bytes) {
     if (strcmp(planned->lifetime, "resident") != 0) {
         return false;
     }
     const bool is_file = strcmp(planned->pool, "file") == 0;
     const bool is_host = strcmp(planned->pool, "host") == 0;
-    *bytes = is_file   ? holdings->key_mapped_bytes
-             : is_host ? holdings->key_memory_bytes
-                       : holdings->key_device_bytes;
+    const bool is_pinned = strcmp(planned->pool, "pinned") == 0;
+    *bytes = is_file     ? holdings->key_mapped_bytes
+             : is_host   ? holdings->key_memory_bytes
+             : is_pinned ? pm_report_staging_bytes(report)
+                         : holdings->key_device_bytes;
     return !is_file || planned->bytes == *bytes;
 }
 
 static json_t *planned_json(const pm_report *report, const pm_proof_plan *plan,
                             const struct pm_cli_holdings *holdings) {
     json_t *lines = json_array();
-    uint64_t key_bytes = 0;
+    uint64_t resident_bytes = 0;
     for (uint32_t i = 0; i < pm_proof_plan_n_buffers(plan); i++) {
         pm_planned_buffer planned;
         if (pm_proof_plan_buffer(plan, i, &planned) != PM_OK) {
@@ -98,8 +101,8 @@ static json_t *planned_json(const pm_report *report, const pm_proof_plan *plan,
             (void)json_object_set_new(line, "measured_first_step", step_json(measured.first_step));
             (void)json_object_set_new(line, "measured_last_step", step_json(measured.last_step));
             set_source(line, &measured.allocation);
-        } else if (measure_key(&planned, holdings, &key_bytes)) {
-            (void)json_object_set_new(line, "measured_bytes", bytes_json(key_bytes));
+        } else if (measure_resident(&planned, report, holdings, &resident_bytes)) {
+            (void)json_object_set_new(line, "measured_bytes", bytes_json(resident_bytes));
         }
         (void)json_array_append_new(lines, line);
     }

@@ -53,11 +53,11 @@ static json_t *steps_json(const pm_proof_plan *plan) {
     json_t *steps = json_array();
     pm_planned_step step;
     for (uint32_t i = 0; pm_proof_plan_step(plan, i, &step) == PM_OK; i++) {
-        (void)json_array_append_new(steps, json_pack("{s:i,s:s,s:s,s:s,s:b}", "step", (int)i + 1,
-                                                     "name", step.name, "half",
-                                                     step.in_start != 0 ? "start" : "finish", "on",
-                                                     step.on_cpu != 0 ? "cpu" : "device",
-                                                     "in_device_lock", (int)step.in_device_lock));
+        (void)json_array_append_new(
+            steps, json_pack("{s:i,s:s,s:s,s:s,s:b,s:b}", "step", (int)i + 1, "name", step.name,
+                             "half", step.in_start != 0 ? "start" : "finish", "on",
+                             step.on_cpu != 0 ? "cpu" : "device", "in_device_lock",
+                             (int)step.in_device_lock, "beside", (int)step.is_beside));
     }
     return steps;
 }

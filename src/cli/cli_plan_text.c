@@ -103,6 +103,13 @@ static uint64_t start_steps(const json_t *plan) {
     return n;
 }
 
+/* device*: while the device is held; beside: while another proof holds it. */
+static const char *place_of(const json_t *step) {
+    return json_is_true(json_object_get(step, "in_device_lock")) ? "device*"
+           : json_is_true(json_object_get(step, "beside"))       ? "beside"
+                                                                 : text_of(step, "on");
+}
+
 static void print_steps(const struct pm_cli *cli, const json_t *plan) {
     size_t i, k;
     const json_t *step, *buffer;
@@ -112,8 +119,7 @@ static void print_steps(const struct pm_cli *cli, const json_t *plan) {
         const uint64_t number = number_of(step, "step");
         const char *separator = "";
         pm_cli_print(cli, "%2" PRIu64 " %-21s %-8s ", number, text_of(step, "name"),
-                     json_is_true(json_object_get(step, "in_device_lock")) ? "device*"
-                                                                           : text_of(step, "on"));
+                     place_of(step));
         json_array_foreach(json_object_get(plan, "buffers"), k, buffer) {
             if (!is_resident(buffer) && number_of(buffer, "first_step") == number) {
                 pm_cli_print(cli, "%s+%s", separator, text_of(buffer, "buffer"));

@@ -78,6 +78,7 @@ static void add_steps(struct trace *trace, const pm_report *report, const pm_pro
         (void)json_object_set_new(args, "device_bytes",
                                   json_integer((json_int_t)measured.device_bytes));
         (void)json_object_set_new(args, "in_device_lock", json_boolean(planned.in_device_lock));
+        (void)json_object_set_new(args, "beside", json_boolean(planned.is_beside));
         (void)json_object_set_new(args, "lock_wait_ms",
                                   json_real((double)measured.lock_wait_ns / 1e6));
         add_span(trace, planned.name, planned.in_start ? "start" : "finish",

@@ -51,7 +51,8 @@ typedef pm_status pm_step_function(struct pm_backend *backend, const struct pm_s
 
 struct pm_backend_table {
     const char *kind; /* "cpu", "cuda", "fake" */
-    /* Fills in the description that plans are made for; team is the CPU's part. */
+    /* Fills in the description that plans are made for, but for there_bytes; team is the CPU's
+     * part. */
     void (*describe)(const struct pm_backend *backend, struct pm_team *team,
                      struct pm_plan_device *device);
     /* UNSUPPORTED with the reason when it cannot prove with this key. */
@@ -62,15 +63,22 @@ struct pm_backend_table {
                           const struct pm_plan *plan, struct pm_ledger *ledger,
                           const pm_control *control, void **resident, pm_error *error);
     void (*close_key)(struct pm_backend *backend, void *resident);
+    /* Whether it takes no more work in this process: asked after an error DEVICE. NULL: after one,
+     * it does not. */
+    bool (*is_lost)(struct pm_backend *backend);
+    /* Page-locked memory that stays with the device, as it is now. NULL: none does. */
+    uint64_t (*staging_bytes)(struct pm_backend *backend);
     /* One proof at a time computes on a device. NULL for the CPU, whose team takes several callers.
-     * lock: CANCELLED, DEADLINE, DEVICE (the device is marked bad). */
-    pm_status (*lock)(struct pm_backend *backend, const pm_control *control, pm_error *error);
+     * plan: of the proof that asks, so that what both proofs hold fits; NULL: it holds nothing.
+     * Errors: CANCELLED, DEADLINE, NO_MEMORY, DEVICE (the device is marked bad). */
+    pm_status (*lock)(struct pm_backend *backend, const struct pm_plan *plan,
+                      const pm_control *control, pm_error *error);
     void (*unlock)(struct pm_backend *backend);
     /* The one that is next: it may use the device in steps that run beside the proof that holds it,
      * and gives its place up once it holds it itself. NULL where plans have no such steps. Errors:
      * as of lock. */
-    pm_status (*lock_beside)(struct pm_backend *backend, const pm_control *control,
-                             pm_error *error);
+    pm_status (*lock_beside)(struct pm_backend *backend, const struct pm_plan *plan,
+                             const pm_control *control, pm_error *error);
     void (*unlock_beside)(struct pm_backend *backend);
     /* A buffer of the plan in a pool of this backend (host buffers go through base/memory.h, so
      * that a backend sees only its own pools). It enters note in ledger; release takes it off, with

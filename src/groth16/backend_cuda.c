@@ -9,15 +9,55 @@
 
 /* How often a proof that waits for the device looks at its control. */
 #define LOOK_INTERVAL_MS 10
+/* Of free memory so many of the highest bits count, so that plans do not change with every page. */
+#define MEMORY_BITS 8
 
-/* ---- The locks --------------------------------------------------------------------------------
+/* ---- The card's state -------------------------------------------------------------------------
  */
 
+bool pm_cuda_is_bad(const struct pm_cuda *cuda) {
+    return cuda->api->device_is_bad(cuda->device) ||
+           __atomic_load_n(&cuda->is_lost, __ATOMIC_RELAXED);
+}
+
 static pm_status check_good(const struct pm_cuda *cuda, pm_error *error) {
-    PM_FAIL_IF(cuda->api->device_is_bad(cuda->device), error, PM_DEVICE,
+    PM_FAIL_IF(pm_cuda_is_bad(cuda), error, PM_DEVICE,
                "%s failed some time ago and takes no more work in this process", cuda->name);
     return PM_OK;
 }
+
+/* What is no failure of the card for good leaves a question without harm answered: the first one
+ * may still be told of what went wrong before. */
+static bool is_lost(struct pm_backend *backend) {
+    struct pm_cuda *cuda = pm_cuda_of(backend);
+    uint64_t bytes = 0;
+    if (!pm_cuda_is_bad(cuda) &&
+        cuda->api->device_free_bytes(cuda->device, &bytes, NULL) != PM_OK &&
+        cuda->api->device_free_bytes(cuda->device, &bytes, NULL) != PM_OK) {
+        __atomic_store_n(&cuda->is_lost, true, __ATOMIC_RELAXED);
+    }
+    return pm_cuda_is_bad(cuda);
+}
+
+uint64_t pm_cuda_memory_bytes(struct pm_cuda *cuda) {
+    const struct pm_gpu_api *api = cuda->api;
+    const uint64_t limit = cuda->options.memory_limit_bytes;
+    const uint64_t keys_bytes = api->device_live_bytes(cuda->device, PM_GPU_ONCE);
+    uint64_t bytes = 0;
+    if (api->device_free_bytes(cuda->device, &bytes, NULL) != PM_OK) {
+        return 0;
+    }
+    (void)pthread_mutex_lock(&cuda->mutex);
+    bytes += cuda->pool_peak_bytes;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    const int shift = bytes >> MEMORY_BITS != 0 ? 64 - MEMORY_BITS - __builtin_clzll(bytes) : 0;
+    bytes = bytes >> shift << shift;
+    const uint64_t allowed = limit > keys_bytes ? limit - keys_bytes : 0;
+    return limit != 0 && allowed < bytes ? allowed : bytes;
+}
+
+/* ---- The locks --------------------------------------------------------------------------------
+ */
 
 /* Tries to take a lock for a while. */
 typedef bool try_function(struct pm_cuda *cuda);
@@ -47,34 +87,147 @@ static pm_status take(struct pm_cuda *cuda, try_function *try, const pm_control 
     return PM_OK;
 }
 
-static pm_status lock(struct pm_backend *backend, const pm_control *control, pm_error *error) {
-    struct pm_cuda *cuda = pm_cuda_of(backend);
-    PM_TRY(take(cuda, try_device, control, error));
-    const pm_status status = check_good(cuda, error);
-    if (status != PM_OK) {
-        cuda->api->device_unlock(cuda->device);
-        return status;
+/* Between two looks whether there is room. */
+static pm_status wait_a_little(const struct pm_cuda *cuda, const pm_control *control,
+                               pm_error *error) {
+    const struct timespec wait = {.tv_nsec = LOOK_INTERVAL_MS * 1000000 / 10};
+    (void)nanosleep(&wait, NULL);
+    PM_TRY(check_good(cuda, error));
+    return pm_control_check(control, error);
+}
+
+/* By who has just taken the side's lock. */
+static pm_status have_staging(struct pm_cuda *cuda, struct pm_cuda_side *side, pm_error *error) {
+    if (side->staging.bytes != 0) {
+        return PM_OK;
     }
-    __atomic_store_n(&cuda->holder.thread, pthread_self(), __ATOMIC_RELAXED);
-    __atomic_store_n(&cuda->holder.is_held, true, __ATOMIC_RELEASE);
+    PM_TRY(cuda->api->memory_get(cuda->device, NULL, PM_GPU_PINNED, "staging", cuda->staging_bytes,
+                                 NULL, __FILE__, __LINE__, &side->staging, error));
+    (void)__atomic_add_fetch(&cuda->kept_bytes, side->staging.bytes, __ATOMIC_RELAXED);
     return PM_OK;
 }
 
-/* What was asked for is done before somebody else asks. */
+static uint64_t staging_bytes(struct pm_backend *backend) {
+    return __atomic_load_n(&pm_cuda_of(backend)->kept_bytes, __ATOMIC_RELAXED);
+}
+
+static void hold(struct pm_cuda_side *side) {
+    __atomic_store_n(&side->thread, pthread_self(), __ATOMIC_RELAXED);
+    __atomic_store_n(&side->is_held, true, __ATOMIC_RELEASE);
+}
+
+/* Nothing of it is on its way any more. */
+static void let_go(struct pm_cuda *cuda, struct pm_cuda_side *side) {
+    (void)cuda->api->stream_wait(&side->stream, NULL);
+    (void)pthread_mutex_lock(&cuda->mutex);
+    const uint64_t outputs_bytes = cuda->outputs_most_bytes;
+    side->bytes = 0;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    if (side->staging.bytes != 0) {
+        pm_memory_wipe(pm_cuda_landing(cuda, side), outputs_bytes);
+    }
+    __atomic_store_n(&side->is_held, false, __ATOMIC_RELEASE);
+}
+
+/* Enters what side's proof may hold of the pool, unless that and what the other's may hold are more
+ * than there is. own: of the other, what the caller itself has: it goes over into side's. */
+static bool is_admitted(struct pm_cuda *cuda, struct pm_cuda_side *side, struct pm_cuda_side *other,
+                        bool own, uint64_t bytes) {
+    const uint64_t room = pm_cuda_memory_bytes(cuda);
+    (void)pthread_mutex_lock(&cuda->mutex);
+    const uint64_t others_bytes = own ? 0 : other->bytes;
+    const bool waits = side == &cuda->next && cuda->n_refused != 0;
+    const bool fits =
+        !waits && (others_bytes == 0 || (bytes <= room && others_bytes <= room - bytes));
+    if (fits) {
+        side->bytes = bytes;
+        other->bytes = others_bytes;
+    }
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    return fits;
+}
+
+static uint64_t peak_bytes(const struct pm_plan *plan) {
+    uint64_t bytes[PM_POOLS_MAX] = {0};
+    if (plan == NULL) {
+        return 0;
+    }
+    pm_plan_remaining(plan, 0, bytes);
+    return bytes[plan->device_pool];
+}
+
+static void count_refused(struct pm_cuda *cuda, bool is_one_more) {
+    (void)pthread_mutex_lock(&cuda->mutex);
+    cuda->n_refused += is_one_more ? 1 : UINT32_MAX;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+}
+
+/* Who is next and has loaded its witness, although this proof needs the memory, goes first; nobody
+ * else loads one until this proof has had its turn. */
+static pm_status take_device(struct pm_cuda *cuda, uint64_t bytes, const pm_control *control,
+                             bool *was_refused, pm_error *error) {
+    const bool is_next = pm_cuda_is_held(&cuda->next);
+    bool has_it = false;
+    while (!has_it) {
+        PM_TRY(take(cuda, try_device, control, error));
+        pm_status status = check_good(cuda, error);
+        if (status == PM_OK) {
+            status = have_staging(cuda, &cuda->holder, error);
+        }
+        has_it = status == PM_OK && is_admitted(cuda, &cuda->holder, &cuda->next, is_next, bytes);
+        if (!has_it) {
+            cuda->api->device_unlock(cuda->device);
+            PM_TRY(status);
+            if (!*was_refused) {
+                *was_refused = true;
+                count_refused(cuda, true);
+            }
+            PM_TRY(wait_a_little(cuda, control, error));
+        }
+    }
+    hold(&cuda->holder);
+    return PM_OK;
+}
+
+static pm_status lock(struct pm_backend *backend, const struct pm_plan *plan,
+                      const pm_control *control, pm_error *error) {
+    struct pm_cuda *cuda = pm_cuda_of(backend);
+    bool was_refused = false;
+    const pm_status status = take_device(cuda, peak_bytes(plan), control, &was_refused, error);
+    if (was_refused) {
+        count_refused(cuda, false);
+    }
+    return status;
+}
+
 static void unlock(struct pm_backend *backend) {
     struct pm_cuda *cuda = pm_cuda_of(backend);
-    (void)cuda->api->stream_wait(&cuda->holder.stream, NULL);
-    __atomic_store_n(&cuda->holder.is_held, false, __ATOMIC_RELEASE);
+    let_go(cuda, &cuda->holder);
     cuda->api->device_unlock(cuda->device);
 }
 
-static pm_status lock_beside(struct pm_backend *backend, const pm_control *control,
-                             pm_error *error) {
-    return take(pm_cuda_of(backend), try_beside, control, error);
+/* A witness that leaves too little to who holds the device comes when that proof is done. */
+static pm_status lock_beside(struct pm_backend *backend, const struct pm_plan *plan,
+                             const pm_control *control, pm_error *error) {
+    struct pm_cuda *cuda = pm_cuda_of(backend);
+    const uint64_t bytes = plan != NULL ? pm_plan_beside_bytes(plan) : 0;
+    PM_TRY(take(cuda, try_beside, control, error));
+    pm_status status = have_staging(cuda, &cuda->next, error);
+    while (status == PM_OK && !is_admitted(cuda, &cuda->next, &cuda->holder, false, bytes)) {
+        status = wait_a_little(cuda, control, error);
+    }
+    if (status != PM_OK) {
+        (void)pthread_mutex_unlock(&cuda->beside);
+        return status;
+    }
+    hold(&cuda->next);
+    return PM_OK;
 }
 
 static void unlock_beside(struct pm_backend *backend) {
-    (void)pthread_mutex_unlock(&pm_cuda_of(backend)->beside);
+    struct pm_cuda *cuda = pm_cuda_of(backend);
+    let_go(cuda, &cuda->next);
+    (void)pthread_mutex_unlock(&cuda->beside);
 }
 
 static pm_status synchronise(struct pm_backend *backend, pm_error *error) {
@@ -82,56 +235,37 @@ static pm_status synchronise(struct pm_backend *backend, pm_error *error) {
     return cuda->api->stream_wait(&pm_cuda_side(cuda)->stream, error);
 }
 
-/* ---- Staging ----------------------------------------------------------------------------------
+/* ---- The pool ---------------------------------------------------------------------------------
  */
 
-pm_status pm_cuda_staging_get(struct pm_cuda *cuda, const char *name, uint64_t bytes,
-                              struct pm_gpu_buffer *staging, pm_error *error) {
-    *staging = (struct pm_gpu_buffer){0};
-    (void)pthread_mutex_lock(&cuda->mutex);
-    for (uint32_t i = 0; i < PM_CUDA_SPARES && staging->bytes == 0; ++i) {
-        if (cuda->spare_staging[i].bytes == bytes) {
-            *staging = cuda->spare_staging[i];
-            cuda->spare_staging[i] = (struct pm_gpu_buffer){0};
-        }
+/* Both locks are held: nobody asks the pool for anything. */
+static pm_status renew_pool(struct pm_cuda *cuda, pm_error *error) {
+    const struct pm_gpu_api *api = cuda->api;
+    struct pm_gpu_device *pool = NULL;
+    PM_TRY(api->stream_wait(&cuda->holder.stream, error));
+    PM_TRY(api->stream_wait(&cuda->next.stream, error));
+    if (api->device_live_bytes(cuda->pool, PM_GPU_STREAM) != 0) {
+        return PM_OK;
     }
+    PM_TRY(api->device_open(cuda->facts.ordinal, NULL, &pool, error));
+    api->device_close(cuda->pool);
+    cuda->pool = pool;
+    (void)pthread_mutex_lock(&cuda->mutex);
+    cuda->pool_peak_bytes = 0;
     (void)pthread_mutex_unlock(&cuda->mutex);
-    return staging->bytes != 0
-               ? PM_OK
-               : cuda->api->memory_get(cuda->device, NULL, PM_GPU_PINNED, name, bytes, NULL,
-                                       __FILE__, __LINE__, staging, error);
+    return PM_OK;
 }
 
-void pm_cuda_staging_put(struct pm_cuda *cuda, struct pm_gpu_buffer *staging) {
-    (void)pthread_mutex_lock(&cuda->mutex);
-    for (uint32_t i = 0; i < PM_CUDA_SPARES && staging->bytes == cuda->staging_bytes; ++i) {
-        if (cuda->spare_staging[i].bytes == 0) {
-            cuda->spare_staging[i] = *staging;
-            *staging = (struct pm_gpu_buffer){0};
-        }
+/* In the order in which proofs take the locks. */
+pm_status pm_cuda_trim(struct pm_cuda *cuda, const pm_control *control, pm_error *error) {
+    PM_TRY(take(cuda, try_beside, control, error));
+    pm_status status = take(cuda, try_device, control, error);
+    if (status == PM_OK) {
+        status = renew_pool(cuda, error);
+        cuda->api->device_unlock(cuda->device);
     }
-    (void)pthread_mutex_unlock(&cuda->mutex);
-    cuda->api->memory_release(cuda->device, NULL, staging);
-}
-
-/* Nothing is on its way any more when the memory is wiped: steps wait for their loads, and sums for
- * what they bring down, unless they failed. Failures here are those of a bad device, which the next
- * call tells. */
-static void staging_release(struct pm_cuda *cuda, struct pm_cuda_buffer *held) {
-    uint8_t *staging = held->buffer.address;
-    (void)cuda->api->stream_wait(&pm_cuda_side(cuda)->stream, NULL);
-    (void)pthread_mutex_lock(&cuda->mutex);
-    const uint64_t outputs_bytes = cuda->outputs_most_bytes;
-    (void)pthread_mutex_unlock(&cuda->mutex);
-    for (uint64_t i = 0; i < 2; ++i) {
-        uint8_t *half = staging + i * cuda->half_bytes;
-        pm_memory_wipe(half, held->used_bytes);
-        for (uint64_t slot = 0; slot < PM_CUDA_SLOTS && held->slot_used_bytes != 0; ++slot) {
-            pm_memory_wipe(half + slot * held->slot_bytes, held->slot_used_bytes);
-        }
-    }
-    pm_memory_wipe(staging + 2 * cuda->half_bytes, outputs_bytes);
-    pm_cuda_staging_put(cuda, &held->buffer);
+    (void)pthread_mutex_unlock(&cuda->beside);
+    return status;
 }
 
 /* ---- Buffers of plans -------------------------------------------------------------------------
@@ -149,49 +283,24 @@ static struct pm_cuda_buffer *find_buffer(struct pm_cuda *cuda, const void *addr
     return NULL;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
-void pm_cuda_staging_used(struct pm_cuda *cuda, const struct pm_cuda_way *way) {
-    (void)pthread_mutex_lock(&cuda->mutex);
-    struct pm_cuda_buffer *entry = find_buffer(cuda, way->lanes[0].half);
-    for (int i = 0; i < 2 && entry != NULL; ++i) { /* that of a key's way is none, and no secret */
-        const struct pm_cuda_lane *lane = &way->lanes[i];
-        entry->used_bytes = greater(lane->used_bytes, entry->used_bytes);
-        entry->slot_used_bytes = greater(lane->slot_used_bytes, entry->slot_used_bytes);
-        entry->slot_bytes = greater(way->slot_bytes, entry->slot_bytes);
-    }
-    (void)pthread_mutex_unlock(&cuda->mutex);
-}
-
-static pm_status get(struct pm_cuda *cuda, const struct pm_ledger_note *note, uint64_t bytes,
-                     struct pm_gpu_buffer *buffer, pm_error *error) {
-    if (note->pool == PM_POOL_PINNED) {
-        return pm_cuda_staging_get(cuda, note->name, bytes, buffer, error);
-    }
-    return cuda->api->memory_get(cuda->device, &pm_cuda_side(cuda)->stream, PM_GPU_STREAM,
-                                 note->name, bytes, NULL, note->file, (int)note->line, buffer,
-                                 error);
-}
-
 static pm_status allocate(struct pm_backend *backend, struct pm_ledger *ledger,
                           const struct pm_ledger_note *note, uint64_t bytes, bool secret,
                           void **buffer, pm_error *error) {
     struct pm_cuda *cuda = pm_cuda_of(backend);
     struct pm_gpu_buffer got = {0};
-    PM_TRY(get(cuda, note, bytes, &got, error));
+    PM_TRY(cuda->api->memory_get(cuda->pool, &pm_cuda_side(cuda)->stream, PM_GPU_STREAM, note->name,
+                                 bytes, NULL, note->file, (int)note->line, &got, error));
     (void)pthread_mutex_lock(&cuda->mutex);
     struct pm_cuda_buffer *entry = find_buffer(cuda, NULL);
     if (entry != NULL) {
-        const uint64_t live_bytes = cuda->api->device_live_bytes(cuda->device, PM_GPU_STREAM);
+        const uint64_t live_bytes = cuda->api->device_live_bytes(cuda->pool, PM_GPU_STREAM);
         *entry = (struct pm_cuda_buffer){.buffer = got, .bytes = bytes, .secret = secret};
         cuda->pool_peak_bytes =
             live_bytes > cuda->pool_peak_bytes ? live_bytes : cuda->pool_peak_bytes;
     }
     (void)pthread_mutex_unlock(&cuda->mutex);
     if (entry == NULL) {
-        cuda->api->memory_release(cuda->device, &pm_cuda_side(cuda)->stream, &got);
+        cuda->api->memory_release(cuda->pool, &pm_cuda_side(cuda)->stream, &got);
         PM_FAIL(error, PM_INTERNAL, "more than %u buffers of proofs on %s", PM_CUDA_BUFFERS_MAX,
                 cuda->name);
     }
@@ -211,14 +320,12 @@ static void release(struct pm_backend *backend, struct pm_ledger *ledger,
         *entry = (struct pm_cuda_buffer){0};
     }
     (void)pthread_mutex_unlock(&cuda->mutex);
-    if (held.buffer.mechanism == PM_GPU_PINNED) {
-        staging_release(cuda, &held);
-    } else if (held.bytes != 0) {
+    if (held.bytes != 0) {
         const struct pm_gpu_stream *stream = &pm_cuda_side(cuda)->stream;
         if (held.secret) { /* a device that cannot do that is bad, and lost with what it holds */
             (void)cuda->api->fill(stream, buffer, 0, held.bytes, NULL);
         }
-        cuda->api->memory_release(cuda->device, stream, &held.buffer);
+        cuda->api->memory_release(cuda->pool, stream, &held.buffer);
     }
     pm_ledger_released(ledger, note, held.bytes);
 }
@@ -232,6 +339,8 @@ static const struct pm_backend_table table = {
     .can_run = pm_cuda_can_run,
     .open_key = pm_cuda_open_key,
     .close_key = pm_cuda_close_key,
+    .is_lost = is_lost,
+    .staging_bytes = staging_bytes,
     .lock = lock,
     .unlock = unlock,
     .lock_beside = lock_beside,
@@ -254,6 +363,7 @@ static const struct pm_backend_table table = {
             [PM_STEP_MSM_B1] = pm_cuda_msm_b1,
             [PM_STEP_MSM_L] = pm_cuda_msm_l,
             [PM_STEP_MSM_B2] = pm_cuda_msm_b2,
+            [PM_STEP_MSM_ALL] = pm_cuda_msm_all,
         },
 };
 
@@ -276,6 +386,7 @@ static void close_side(struct pm_cuda *cuda, struct pm_cuda_side *side) {
     }
     api->event_destroy(&side->way.fence);
     api->stream_destroy(&side->stream);
+    api->memory_release(cuda->device, NULL, &side->staging);
 }
 
 pm_status pm_backend_cuda_open(const struct pm_gpu_api *api, uint32_t ordinal,
@@ -299,6 +410,9 @@ pm_status pm_backend_cuda_open(const struct pm_gpu_api *api, uint32_t ordinal,
     (void)pthread_mutex_init(&cuda->beside, NULL);
     pm_status status = api->device_open(ordinal, NULL, &cuda->device, error);
     if (status == PM_OK) {
+        status = api->device_open(ordinal, NULL, &cuda->pool, error);
+    }
+    if (status == PM_OK) {
         api->device_facts(cuda->device, &cuda->facts);
         status = open_side(cuda, &cuda->holder, error);
     }
@@ -320,11 +434,9 @@ void pm_backend_cuda_close(struct pm_backend *backend) {
     struct pm_cuda *cuda = pm_cuda_of(backend);
     const struct pm_gpu_api *api = cuda->api;
     if (cuda->device != NULL) {
-        for (uint32_t i = 0; i < PM_CUDA_SPARES; ++i) {
-            api->memory_release(cuda->device, NULL, &cuda->spare_staging[i]);
-        }
         close_side(cuda, &cuda->holder);
         close_side(cuda, &cuda->next);
+        api->device_close(cuda->pool);
         api->device_close(cuda->device);
     }
     (void)pthread_mutex_destroy(&cuda->beside);

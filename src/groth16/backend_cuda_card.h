@@ -29,14 +29,12 @@ static inline uint64_t pm_cuda_round(uint64_t bytes) {
 #define PM_CUDA_COPIED_BYTES_MAX (UINT64_C(8) << 20)
 #define PM_CUDA_PACK_SCALARS_MIN (UINT64_C(1) << 12)
 #define PM_CUDA_OUTPUTS_BYTES (UINT64_C(8) << 20)
-/* Staging memory that is kept: page-locking takes long, and one proof is often beside another. */
-#define PM_CUDA_SPARES 2u
 
 /* A half, and the stream that takes it up. */
 struct pm_cuda_lane {
     struct pm_gpu_stream stream;
     uint8_t *half;
-    /* What this step has written: from the half's beginning on, or of each slot. */
+    /* What has been written and not wiped: from the half's beginning on, or of each slot. */
     uint64_t used_bytes, slot_used_bytes;
 };
 
@@ -47,7 +45,8 @@ struct pm_cuda_way {
     struct pm_gpu_event fence; /* what is before the first load */
     uint64_t piece_bytes;      /* of a half, that are copied at a time */
     uint64_t slot_bytes;
-    uint32_t next; /* the lane that is filled next */
+    bool is_public; /* nothing that goes up is a secret */
+    uint32_t next;  /* the lane that is filled next */
     struct pm_team *team;
     const pm_control *control;
 };
@@ -63,8 +62,6 @@ struct pm_cuda_buffer {
     struct pm_gpu_buffer buffer;
     uint64_t bytes; /* asked for; 0: a free entry */
     bool secret;
-    /* Of the halves of staging memory: what is to be wiped. */
-    uint64_t used_bytes, slot_used_bytes, slot_bytes;
 };
 
 /* What a sum takes has been asked before. */
@@ -79,20 +76,27 @@ struct pm_cuda_sum_bytes {
 /* What a proof works with while it holds one of the two locks. */
 struct pm_cuda_side {
     struct pm_gpu_stream stream;
-    struct pm_gpu_event used[2]; /* of a window's halves: read by the stream */
+    struct pm_gpu_event used[2]; /* of a matrix window's halves: read by the stream */
     struct pm_cuda_way way;
-    pthread_t thread; /* who holds it */
-    bool is_held;     /* atomic, with thread */
+    struct pm_gpu_buffer staging; /* had when it is first wanted, and kept: locking takes long */
+    pthread_t thread;             /* who holds it */
+    bool is_held;                 /* atomic, with thread */
+    uint64_t bytes; /* under the card's mutex: of the pool, what its proof may hold; 0: nobody */
 };
 
 struct pm_cuda {
     struct pm_backend backend; /* first: the functions get a pointer to it */
     const struct pm_gpu_api *api;
     struct pm_gpu_device *device;
+    /* The same card, opened again for its pool's sake: closed and opened anew by who holds both
+     * locks, it gives back what it keeps. */
+    struct pm_gpu_device *pool;
     struct pm_gpu_facts facts;
+    bool is_lost;  /* atomic: nothing works any more, whatever the library thinks of the error */
     char name[16]; /* "cuda:0" */
     struct pm_cuda_options options;
     uint64_t half_bytes, staging_bytes;
+    uint64_t kept_bytes; /* atomic: of both sides' staging memory */
 
     struct pm_cuda_side holder; /* of the device's lock */
     struct pm_cuda_side next;   /* of the lock beside it */
@@ -100,8 +104,8 @@ struct pm_cuda {
 
     pthread_mutex_t mutex; /* of all that follows */
     struct pm_cuda_buffer buffers[PM_CUDA_BUFFERS_MAX];
-    struct pm_gpu_buffer spare_staging[PM_CUDA_SPARES];
-    uint64_t pool_peak_bytes;    /* the most that the device's pool has given out */
+    uint32_t n_refused;          /* proofs that wait for the memory of who is next */
+    uint64_t pool_peak_bytes;    /* the most that the pool has given out, and keeps */
     uint64_t outputs_most_bytes; /* that any sum brings down */
     struct pm_cuda_sum_bytes sums[PM_CUDA_SUMS_KNOWN];
     uint32_t next_sum;
@@ -111,45 +115,58 @@ static inline struct pm_cuda *pm_cuda_of(struct pm_backend *backend) {
     return (struct pm_cuda *)(void *)backend;
 }
 
+static inline bool pm_cuda_is_held(const struct pm_cuda_side *side) {
+    const bool is_held = __atomic_load_n(&side->is_held, __ATOMIC_ACQUIRE);
+    return is_held &&
+           pthread_equal(__atomic_load_n(&side->thread, __ATOMIC_RELAXED), pthread_self());
+}
+
 /* The side of the calling thread: the holder's, if it holds the device's lock, else the next
  * one's. */
 static inline struct pm_cuda_side *pm_cuda_side(struct pm_cuda *cuda) {
-    const bool is_held = __atomic_load_n(&cuda->holder.is_held, __ATOMIC_ACQUIRE);
-    return is_held && pthread_equal(__atomic_load_n(&cuda->holder.thread, __ATOMIC_RELAXED),
-                                    pthread_self())
-               ? &cuda->holder
-               : &cuda->next;
+    return pm_cuda_is_held(&cuda->holder) ? &cuda->holder : &cuda->next;
 }
 
-/* Takes staging memory from what is kept, or makes it; its contents are unspecified. */
-pm_status pm_cuda_staging_get(struct pm_cuda *cuda, const char *name, uint64_t bytes,
-                              struct pm_gpu_buffer *staging, pm_error *error);
+/* Where sums of the device's holder, or anybody's few bytes, come down. */
+static inline uint8_t *pm_cuda_landing(const struct pm_cuda *cuda,
+                                       const struct pm_cuda_side *side) {
+    return (uint8_t *)side->staging.address + 2 * cuda->half_bytes;
+}
+
+bool pm_cuda_is_bad(const struct pm_cuda *cuda);
+/* What the card has beside the keys on it: what is free, and what the pool keeps. Others may take
+ * some of it at any time. 0 when it is bad. */
+uint64_t pm_cuda_memory_bytes(struct pm_cuda *cuda);
+/* Gives the driver what the pool keeps, as soon as no proof holds anything of it. Errors: as of
+ * lock; NO_MEMORY. */
+pm_status pm_cuda_trim(struct pm_cuda *cuda, const pm_control *control, pm_error *error);
+
 /* Of a half, what plain copies use: a tenth of a millisecond on the bus. */
 static inline uint64_t pm_cuda_copied_bytes(const struct pm_cuda *cuda) {
     return cuda->half_bytes < PM_CUDA_COPIED_BYTES_MAX ? cuda->half_bytes
                                                        : PM_CUDA_COPIED_BYTES_MAX;
 }
 
-/* Notes what the way has written into the staging memory of a plan, so that it is wiped. */
-void pm_cuda_staging_used(struct pm_cuda *cuda, const struct pm_cuda_way *way);
-/* What was secret in it has been wiped. */
-void pm_cuda_staging_put(struct pm_cuda *cuda, struct pm_gpu_buffer *staging);
-
 /* ---- The way up: backend_cuda_way.c -----------------------------------------------------------
  */
 
 /* That of the calling thread's side, for one step: what its stream has been asked for is done
- * before anything goes up. */
-pm_status pm_cuda_way_begin(struct pm_cuda *cuda, const struct pm_step_data *data,
+ * before anything goes up. is_public: nothing of a witness does. */
+pm_status pm_cuda_way_begin(struct pm_cuda *cuda, const struct pm_step_data *data, bool is_public,
                             struct pm_cuda_way **way, pm_error *error);
+/* Whether all of it is page-locked; little is as well copied. */
+bool pm_cuda_is_pinned(const struct pm_cuda *cuda, const void *from, uint64_t n_bytes);
 /* Copies n_bytes up, piece by piece, looking at the control; what lies in page-locked memory goes
  * straight. On return the last pieces may still be on their way. */
 pm_status pm_cuda_way_bytes(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
                             pm_error *error);
+/* The same of a part of something that is known to be page-locked, or not. */
+pm_status pm_cuda_way_part(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
+                           bool is_pinned, pm_error *error);
 /* The next half, when its last load has gone up. */
 pm_status pm_cuda_way_half(struct pm_cuda_way *way, struct pm_cuda_lane **lane, pm_error *error);
-/* Waits until everything is up, and gives what went wrong on the way; status: what has gone wrong
- * before, which comes first. */
+/* Waits until everything is up, wipes what was secret of it here, and gives what went wrong on the
+ * way; status: what has gone wrong before, which comes first. */
 pm_status pm_cuda_way_end(struct pm_cuda_way *way, pm_status status, pm_error *error);
 
 /* ---- A key on the card ------------------------------------------------------------------------
@@ -165,7 +182,6 @@ struct pm_cuda_layout {
     uint64_t matrices[3]; /* or, where they are streamed, their coefficients alone */
     uint64_t densities[2];
     uint64_t counters[2]; /* of the holder, of the next one */
-    uint64_t slots;       /* of the next one: for packed scalars, those of both halves; the last */
     uint64_t end;
     uint64_t domain_bytes, h_bytes; /* blocks of their own */
 };
@@ -196,18 +212,23 @@ uint64_t pm_cuda_pack_scalars(const struct pm_cuda *cuda, uint64_t n);
 uint64_t pm_cuda_slot_bytes(uint64_t pack_scalars);
 /* Different coefficients that there is room for. */
 uint64_t pm_cuda_n_coefficients(const struct pm_plan_sizes *sizes, int matrix);
+/* A half of the window through which matrices go, at most: five milliseconds on the bus. */
+#define PM_CUDA_ROWS_BYTES_MAX (UINT64_C(256) << 20)
 /* Whether a matrix goes through the window, row by row, instead of staying. */
 bool pm_cuda_streams_matrices(const struct pm_plan_sizes *sizes, enum pm_key_place place);
-/* Points and scalars that one sum takes at once. half_bytes: of the window of a streamed key; 0:
+/* The window of a streamed key is so many panes: one is read by a sum, others are filled. A sum of
+ * h computes for as long as three panes take to come, so that as many may wait behind it. */
+#define PM_CUDA_PANES 5u
+/* Points and scalars that one sum takes at once. pane_bytes: of the window of a streamed key; 0:
  * the key stays. */
 uint64_t pm_cuda_piece_points(const struct pm_plan_sizes *sizes, enum pm_step_id step,
-                              uint64_t half_bytes);
+                              uint64_t pane_bytes);
 uint64_t pm_cuda_piece_scalars(const struct pm_plan_sizes *sizes, enum pm_step_id step,
-                               uint64_t half_bytes);
-/* Of the plan's window, one half. */
-static inline uint64_t pm_cuda_half_bytes(const struct pm_plan *plan) {
+                               uint64_t pane_bytes);
+/* Of the plan's window, one pane. */
+static inline uint64_t pm_cuda_pane_bytes(const struct pm_plan *plan) {
     const struct pm_plan_buffer *window = pm_plan_find(plan, PM_BUFFER_KEY_WINDOW);
-    return window != NULL ? window->bytes / 2 : 0;
+    return window != NULL ? window->bytes / PM_CUDA_PANES : 0;
 }
 /* Scalars of a sum on the card. */
 uint64_t pm_cuda_n_scalars(const struct pm_plan_sizes *sizes, enum pm_step_id step);
@@ -231,6 +252,6 @@ pm_step_function pm_cuda_load_witness, pm_cuda_load_vectors, pm_cuda_products, p
     pm_cuda_coset_product, pm_cuda_recompute_c, pm_cuda_quotient_of_c;
 /* backend_cuda_sums.c */
 pm_step_function pm_cuda_classify, pm_cuda_msm_h, pm_cuda_msm_a, pm_cuda_msm_b1, pm_cuda_msm_l,
-    pm_cuda_msm_b2;
+    pm_cuda_msm_b2, pm_cuda_msm_all;
 
 #endif

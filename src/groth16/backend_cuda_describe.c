@@ -6,12 +6,12 @@
 #include "base/budget.h"
 #include "groth16/key_windows.h"
 
-/* A half of the window: more gains nothing, and with less each piece's own work is what counts. */
-#define WINDOW_BYTES_MAX (UINT64_C(3) << 30)
-#define WINDOW_BYTES_LOW (UINT64_C(64) << 20)
+/* A pane of the window: more gains nothing, and with less each piece's own work is what counts. */
+#define PANE_BYTES_MAX (UINT64_C(3) << 30)
+#define PANE_BYTES_LOW (UINT64_C(1) << 20)
+#define ROWS_BYTES_LOW (UINT64_C(32) << 20)
+/* Of either: a small key has no more. */
 #define WINDOW_BYTES_MIN (UINT64_C(64) << 10)
-/* Free memory is looked at in steps of this, so that plans do not change with every page. */
-#define MEMORY_STEP_BYTES (UINT64_C(64) << 20)
 #define WORD_BITS UINT64_C(64)
 /* Compact points: of the scalars of a piece at least one in so many may be expected to have one. */
 #define SPARSEST_DENSITY 4
@@ -95,10 +95,11 @@ uint64_t pm_cuda_slot_bytes(uint64_t pack_scalars) {
     return pm_cuda_round(pm_gpu_pack_bytes_max(pack_scalars));
 }
 
-/* Of both halves. A small key has fewer chunks than there are slots. */
-static uint64_t slots_bytes(const struct pm_cuda *cuda, uint64_t n_vars) {
-    const uint64_t pack_scalars = pm_cuda_pack_scalars(cuda, n_vars);
-    const uint64_t n_chunks = n_vars / pack_scalars + 1;
+/* The counterparts of the slots of both halves. A small key has fewer chunks than there are. */
+static uint64_t packed_bytes(const struct pm_plan_device *device,
+                             const struct pm_plan_sizes *sizes) {
+    const uint64_t pack_scalars = pm_cuda_pack_scalars(cuda_of(device), sizes->n_vars);
+    const uint64_t n_chunks = sizes->n_vars / pack_scalars + 1;
     return 2 * least(n_chunks, PM_CUDA_SLOTS) * pm_cuda_slot_bytes(pack_scalars);
 }
 
@@ -121,18 +122,18 @@ static enum pm_cuda_query query_of(enum pm_step_id step) {
 }
 
 uint64_t pm_cuda_piece_points(const struct pm_plan_sizes *sizes, enum pm_step_id step,
-                              uint64_t half_bytes) {
+                              uint64_t pane_bytes) {
     const enum pm_cuda_query query = query_of(step);
-    return half_bytes == 0 ? n_points(sizes, query)
-                           : half_bytes / point_bytes(sizes, query) / WORD_BITS * WORD_BITS;
+    return pane_bytes == 0 ? n_points(sizes, query)
+                           : pane_bytes / point_bytes(sizes, query) / WORD_BITS * WORD_BITS;
 }
 
 uint64_t pm_cuda_piece_scalars(const struct pm_plan_sizes *sizes, enum pm_step_id step,
-                               uint64_t half_bytes) {
+                               uint64_t pane_bytes) {
     const uint64_t all = pm_cuda_n_scalars(sizes, step);
     const bool is_compact = is_bellman(sizes) && step != PM_STEP_MSM_H && step != PM_STEP_MSM_L;
-    return half_bytes == 0 ? all
-                           : least(all, pm_cuda_piece_points(sizes, step, half_bytes) *
+    return pane_bytes == 0 ? all
+                           : least(all, pm_cuda_piece_points(sizes, step, pane_bytes) *
                                             (is_compact ? SPARSEST_DENSITY : 1));
 }
 
@@ -178,7 +179,6 @@ void pm_cuda_lay_out(const struct pm_cuda *cuda, const struct pm_plan_sizes *siz
     layout->densities[1] = place_bytes(layout, has_b ? pm_density_bytes(sizes->n_vars) : 0);
     layout->counters[0] = place_bytes(layout, PM_GPU_TAKE_SCRATCH_BYTES);
     layout->counters[1] = place_bytes(layout, PM_GPU_TAKE_SCRATCH_BYTES);
-    layout->slots = place_bytes(layout, slots_bytes(cuda, sizes->n_vars));
     layout->domain_bytes = cuda->api->domain_bytes(sizes->log_n);
     layout->h_bytes = cuda->api->h_bytes(
         sizes->log_n, is_bellman(sizes) ? PM_GPU_REDUCTION_BELLMAN : PM_GPU_REDUCTION_SNARKJS);
@@ -201,31 +201,19 @@ static uint64_t coarse(uint64_t bytes) {
     return bytes >> shift << shift;
 }
 
-/* Longer pieces have fewer buckets to add up, so half of what a, b and w leave free is the
- * window's; the other half, and b's place when the sums are made, is scratch. Without matrices a
- * and b are the caller's, and gone when w comes. */
-static uint64_t window_bytes(const struct pm_plan_device *device,
-                             const struct pm_plan_sizes *sizes) {
-    const struct pm_cuda *cuda = cuda_of(device);
-    const uint64_t w_bytes = sizes->n_vars * PM_FR_BYTES;
-    const uint64_t ab_bytes = (UINT64_C(2) << sizes->log_n) * PM_FR_BYTES;
-    const uint64_t beside = key_bytes(device, sizes, PM_KEY_STREAMED) +
-                            (sizes->has_matrices ? w_bytes + ab_bytes : most(w_bytes, ab_bytes));
-    uint64_t query_bytes = 0;
-    if (cuda->options.window_bytes != 0) {
-        return 2 * pm_cuda_round(most(cuda->options.window_bytes, WORD_BITS * PM_G2_BYTES_MAX));
-    }
-    for (int query = 0; query < PM_CUDA_QUERIES; ++query) {
-        query_bytes = most(query_bytes, n_points(sizes, (enum pm_cuda_query)query) *
-                                            point_bytes(sizes, (enum pm_cuda_query)query));
-    }
-    const uint64_t room = coarse(without(device->memory_bytes, beside)) / 4;
-    const uint64_t enough = least(most(room, WINDOW_BYTES_LOW), WINDOW_BYTES_MAX);
-    return 2 * pm_cuda_round(least(most(query_bytes, WINDOW_BYTES_MIN), enough));
+/* What a proof may have of the pool, the key apart. */
+static uint64_t room_beside_key(const struct pm_plan_device *device,
+                                const struct pm_plan_sizes *sizes,
+                                const struct pm_plan_choices *choices, enum pm_key_place place) {
+    const uint64_t limit = choices->limit_bytes[device->pool];
+    const uint64_t room =
+        without(pm_plan_device_bytes(device, place), key_bytes(device, sizes, place));
+    return limit != 0 && limit != PM_BUDGET_UNLIMITED ? least(room, limit) : room;
 }
 
-/* ---- Scratch ----------------------------------------------------------------------------------
- */
+static uint64_t vector_bytes(const struct pm_plan_sizes *sizes) {
+    return (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
+}
 
 static uint64_t classes_bytes(const struct pm_plan_device *device,
                               const struct pm_plan_sizes *sizes) {
@@ -234,6 +222,72 @@ static uint64_t classes_bytes(const struct pm_plan_device *device,
     return pm_cuda_round(classes) +
            (with_densities ? 2 * pm_cuda_round(pm_density_bytes(sizes->n_vars)) : 0);
 }
+
+/* For the points of a streamed key and the scratch of its sums, beside what these read when they
+ * are made side by side. If that leaves as much again, the next proof has room for its w. */
+static uint64_t room_for_sums(const struct pm_plan_device *device,
+                              const struct pm_plan_sizes *sizes,
+                              const struct pm_plan_choices *choices) {
+    const uint64_t w_bytes = sizes->n_vars * PM_FR_BYTES;
+    const uint64_t next_bytes = w_bytes + packed_bytes(device, sizes);
+    const uint64_t room = without(room_beside_key(device, sizes, choices, PM_KEY_STREAMED),
+                                  w_bytes + vector_bytes(sizes) + classes_bytes(device, sizes));
+    return coarse(room / 2 >= next_bytes ? room - next_bytes : room);
+}
+
+/* Longer pieces have fewer buckets to add up: two thirds are the window's, one is scratch. */
+static uint64_t window_bytes(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
+                             const struct pm_plan_choices *choices) {
+    const uint64_t asked = cuda_of(device)->options.window_bytes;
+    uint64_t query_bytes = 0;
+    if (asked != 0) {
+        return PM_CUDA_PANES * pm_cuda_round(most(asked, WORD_BITS * PM_G2_BYTES_MAX));
+    }
+    for (int query = 0; query < PM_CUDA_QUERIES; ++query) {
+        query_bytes = most(query_bytes, n_points(sizes, (enum pm_cuda_query)query) *
+                                            point_bytes(sizes, (enum pm_cuda_query)query));
+    }
+    const uint64_t room = room_for_sums(device, sizes, choices) / (3 * PM_CUDA_PANES) * 2;
+    const uint64_t enough = least(most(room, PANE_BYTES_LOW), PANE_BYTES_MAX);
+    return PM_CUDA_PANES * pm_cuda_round(least(most(query_bytes, WINDOW_BYTES_MIN), enough));
+}
+
+/* Of a matrix with all its rows. */
+static uint64_t rows_bytes(const struct pm_plan_sizes *sizes, int matrix) {
+    return pm_cuda_round(((UINT64_C(1) << sizes->log_n) + 1) * sizeof(uint32_t)) +
+           sizes->n_nonzeros[matrix] * sizeof(struct pm_sparse_entry);
+}
+
+/* Two halves, of what w, a and b leave an eighth each. Where there is room for all of C it comes
+ * while a and b are transformed, if the next proof has room for its w all the same. */
+static uint64_t matrix_window_bytes(const struct pm_plan_device *device,
+                                    const struct pm_plan_sizes *sizes,
+                                    const struct pm_plan_choices *choices) {
+    const uint64_t asked = cuda_of(device)->options.window_bytes;
+    const uint64_t w_bytes = sizes->n_vars * PM_FR_BYTES;
+    uint64_t matrix_bytes = 0;
+    if (!pm_cuda_streams_matrices(sizes, choices->key)) {
+        return 0;
+    }
+    if (asked != 0) {
+        return 2 * pm_cuda_round(asked);
+    }
+    for (int matrix = 0; matrix < 3; ++matrix) { /* 0 terms: nobody knows how many */
+        const bool is_known = sizes->n_nonzeros[matrix] != 0;
+        matrix_bytes = most(matrix_bytes, is_known ? rows_bytes(sizes, matrix) : UINT64_MAX / 2);
+    }
+    const uint64_t room = without(room_beside_key(device, sizes, choices, choices->key),
+                                  w_bytes + 2 * vector_bytes(sizes));
+    const uint64_t enough = least(most(coarse(room) / 8, ROWS_BYTES_LOW), PM_CUDA_ROWS_BYTES_MAX);
+    const uint64_t halves = 2 * pm_cuda_round(least(most(matrix_bytes, WINDOW_BYTES_MIN), enough));
+    const uint64_t all_of_c = choices->form == PM_FORM_TWO_VECTORS ? rows_bytes(sizes, 2) : 0;
+    return all_of_c <= without(room, w_bytes + packed_bytes(device, sizes))
+               ? most(halves, pm_cuda_round(all_of_c))
+               : halves;
+}
+
+/* ---- Scratch ----------------------------------------------------------------------------------
+ */
 
 /* Looked up under the mutex; the call itself is a function of its arguments. */
 pm_status pm_cuda_sum_bytes(struct pm_cuda *cuda, struct pm_cuda_sum_bytes *sum, pm_error *error) {
@@ -265,37 +319,38 @@ pm_status pm_cuda_sum_bytes(struct pm_cuda *cuda, struct pm_cuda_sum_bytes *sum,
     return PM_OK;
 }
 
+static uint64_t pane_bytes(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
+                           const struct pm_plan_choices *choices) {
+    return choices->key == PM_KEY_STREAMED ? window_bytes(device, sizes, choices) / PM_CUDA_PANES
+                                           : 0;
+}
+
 /* What the card has left for the scratch of a sum beside all that lives then. */
 static uint64_t room_for_sum(const struct pm_plan_device *device, enum pm_step_id step,
                              const struct pm_plan_sizes *sizes,
                              const struct pm_plan_choices *choices) {
-    const uint64_t limit = choices->limit_bytes[device->pool];
-    uint64_t room = without(device->memory_bytes, key_bytes(device, sizes, choices->key));
-    if (limit != 0 && limit != PM_BUDGET_UNLIMITED) {
-        room = least(room, limit);
-    }
     const uint64_t w_bytes = sizes->n_vars * PM_FR_BYTES;
-    uint64_t beside = choices->key == PM_KEY_STREAMED ? window_bytes(device, sizes) : 0;
+    uint64_t beside = PM_CUDA_PANES * pane_bytes(device, sizes, choices);
     if (step == PM_STEP_MSM_H) {
-        beside += (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
+        beside += vector_bytes(sizes);
         beside += choices->vectors == PM_VECTORS_FROM_W ? w_bytes : 0;
     } else {
         beside += w_bytes + classes_bytes(device, sizes);
     }
-    return coarse(without(room, beside));
+    return coarse(without(room_beside_key(device, sizes, choices, choices->key), beside));
 }
 
+/* step: which sum. */
 static uint64_t sum_scratch_bytes(const struct pm_plan_device *device, enum pm_step_id step,
                                   const struct pm_plan_sizes *sizes,
-                                  const struct pm_plan_choices *choices) {
+                                  const struct pm_plan_choices *choices, uint64_t limit_bytes) {
     pm_error error = PM_ERROR_INIT;
     struct pm_cuda_sum_bytes sum = {
         .curve = sizes->curve,
         .group = step == PM_STEP_MSM_B2 ? PM_MSM_G2 : PM_MSM_G1,
         .has_classes = step != PM_STEP_MSM_H,
-        .n = pm_cuda_piece_scalars(
-            sizes, step, choices->key == PM_KEY_STREAMED ? window_bytes(device, sizes) / 2 : 0),
-        .limit_bytes = room_for_sum(device, step, sizes, choices)};
+        .n = pm_cuda_piece_scalars(sizes, step, pane_bytes(device, sizes, choices)),
+        .limit_bytes = limit_bytes};
     if (sum.n == 0) {
         return 0;
     }
@@ -305,6 +360,22 @@ static uint64_t sum_scratch_bytes(const struct pm_plan_device *device, enum pm_s
                                             : PM_PLAN_BYTES_MAX;
     }
     return sum.workspace_bytes;
+}
+
+/* One piece of one sum is computed at a time. */
+static uint64_t sums_scratch_bytes(const struct pm_plan_device *device,
+                                   const struct pm_plan_sizes *sizes,
+                                   const struct pm_plan_choices *choices) {
+    static const enum pm_step_id steps[] = {PM_STEP_MSM_H, PM_STEP_MSM_A, PM_STEP_MSM_B1,
+                                            PM_STEP_MSM_L, PM_STEP_MSM_B2};
+    const size_t n_steps = choices->b2 == PM_B2_IN_START ? 5 : 4;
+    const uint64_t limit_bytes = without(room_for_sums(device, sizes, choices),
+                                         PM_CUDA_PANES * pane_bytes(device, sizes, choices));
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n_steps; ++i) {
+        bytes = most(bytes, sum_scratch_bytes(device, steps[i], sizes, choices, limit_bytes));
+    }
+    return bytes;
 }
 
 static uint64_t scratch_bytes(const struct pm_plan_device *device, enum pm_step_id step,
@@ -321,12 +392,15 @@ static uint64_t scratch_bytes(const struct pm_plan_device *device, enum pm_step_
         if (choices->b2 != PM_B2_IN_START) {
             return pm_key_scratch_bytes(sizes, choices, step, device->threads);
         }
-        return sum_scratch_bytes(device, step, sizes, choices);
+        /* fall through */
     case PM_STEP_MSM_H:
     case PM_STEP_MSM_A:
     case PM_STEP_MSM_B1:
     case PM_STEP_MSM_L:
-        return sum_scratch_bytes(device, step, sizes, choices);
+        return sum_scratch_bytes(device, step, sizes, choices,
+                                 room_for_sum(device, step, sizes, choices));
+    case PM_STEP_MSM_ALL:
+        return sums_scratch_bytes(device, sizes, choices);
     default:
         return 0; /* products and transforms work in place */
     }
@@ -334,24 +408,6 @@ static uint64_t scratch_bytes(const struct pm_plan_device *device, enum pm_step_
 
 /* ---- The card ---------------------------------------------------------------------------------
  */
-
-/* What the card has for us: what is free, what our keys hold and what our pool keeps for the next
- * proof. Others may take some of it before we do; then an allocation fails. */
-static uint64_t memory_bytes(struct pm_cuda *cuda) {
-    const struct pm_gpu_api *api = cuda->api;
-    const uint64_t limit = cuda->options.memory_limit_bytes;
-    uint64_t bytes = 0;
-    if (api->device_free_bytes(cuda->device, &bytes, NULL) != PM_OK) {
-        bytes = 0; /* it is bad, as its lock will say */
-    } else {
-        (void)pthread_mutex_lock(&cuda->mutex);
-        bytes += cuda->pool_peak_bytes;
-        (void)pthread_mutex_unlock(&cuda->mutex);
-        bytes = (bytes + api->device_live_bytes(cuda->device, PM_GPU_ONCE)) / MEMORY_STEP_BYTES *
-                MEMORY_STEP_BYTES;
-    }
-    return limit != 0 ? least(limit, bytes) : bytes;
-}
 
 void pm_cuda_describe(const struct pm_backend *backend, struct pm_team *team,
                       struct pm_plan_device *device) {
@@ -364,14 +420,20 @@ void pm_cuda_describe(const struct pm_backend *backend, struct pm_team *team,
                                       .b2_on_device = true,
                                       .stages_sums = true,
                                       .loads_beside = true,
-                                      .memory_bytes = memory_bytes(cuda),
+                                      .sums_together = true,
+                                      .keeps_staging = true,
+                                      .memory_bytes = pm_cuda_memory_bytes(cuda),
+                                      .keys_bytes =
+                                          cuda->api->device_live_bytes(cuda->device, PM_GPU_ONCE),
                                       .staging_bytes = cuda->staging_bytes,
                                       .threads = pm_team_threads(team),
                                       .user = cuda,
                                       .scratch_bytes = scratch_bytes,
                                       .classes_bytes = classes_bytes,
                                       .key_bytes = key_bytes,
-                                      .window_bytes = window_bytes};
+                                      .window_bytes = window_bytes,
+                                      .matrix_window_bytes = matrix_window_bytes,
+                                      .packed_bytes = packed_bytes};
 }
 
 /* What the card's kernels count with 31 and 32 bits. */
@@ -391,7 +453,7 @@ static pm_status check_counts(const struct pm_plan_sizes *sizes, pm_error *error
 pm_status pm_cuda_can_run(const struct pm_backend *backend, const struct pm_plan_sizes *sizes,
                           pm_error *error) {
     const struct pm_cuda *cuda = pm_cuda_of((struct pm_backend *)(uintptr_t)backend);
-    PM_FAIL_IF(cuda->api->device_is_bad(cuda->device), error, PM_DEVICE,
+    PM_FAIL_IF(pm_cuda_is_bad(cuda), error, PM_DEVICE,
                "%s failed some time ago and takes no more work in this process", cuda->name);
     PM_FAIL_IF(pm_msm_get(sizes->curve, PM_BODY_PORTABLE) == NULL, error, PM_UNSUPPORTED,
                "curve %d is not supported", (int)sizes->curve);

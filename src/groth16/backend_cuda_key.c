@@ -39,16 +39,18 @@ static void enter(const struct pm_cuda_key *key, const char *name, uint64_t byte
     }
 }
 
-void pm_cuda_close_key(struct pm_backend *backend, void *resident) {
-    struct pm_cuda *cuda = pm_cuda_of(backend);
-    struct pm_cuda_key *key = resident;
+static void let_go(struct pm_cuda *cuda, struct pm_cuda_key *key) {
     enter(key, coset_name, h_bytes(&key->h), true);
     cuda->api->h_destroy(&key->h);
     enter(key, factors_name, key->domain.factors.bytes, true);
     cuda->api->domain_destroy(&key->domain);
     enter(key, block_name, key->block.bytes, true);
     cuda->api->memory_release(cuda->device, NULL, &key->block);
-    pm_memory_free(key);
+}
+
+void pm_cuda_close_key(struct pm_backend *backend, void *resident) {
+    let_go(pm_cuda_of(backend), resident);
+    pm_memory_free(resident);
 }
 
 /* ---- What goes up -----------------------------------------------------------------------------
@@ -140,12 +142,13 @@ static pm_status bring_parts(struct pm_cuda_way *way, const struct parts *parts,
     uint64_t done = 0;
     for (uint32_t i = 0; i < parts->n; ++i) {
         const struct part *part = &parts->part[i];
+        const bool is_pinned = pm_cuda_is_pinned(way->cuda, part->from, part->bytes);
         for (uint64_t at = 0; at < part->bytes; at += PROGRESS_BYTES) {
             const uint64_t left = part->bytes - at;
             const uint64_t n = left < PROGRESS_BYTES ? left : PROGRESS_BYTES;
             pm_control_progress(way->control, phase, done, parts->bytes);
-            PM_TRY(
-                pm_cuda_way_bytes(way, part->to + at, (const uint8_t *)part->from + at, n, error));
+            PM_TRY(pm_cuda_way_part(way, part->to + at, (const uint8_t *)part->from + at, n,
+                                    is_pinned, error));
             done += n;
         }
     }
@@ -196,30 +199,62 @@ static pm_status hold(struct pm_cuda_key *key, const struct pm_gpu_stream *strea
     return PM_OK;
 }
 
+/* A key for which the driver has no more memory may find some in the pool. */
+static pm_status hold_after_all(struct pm_cuda_key *key, const struct pm_gpu_stream *stream,
+                                const struct pm_plan *plan, const pm_control *control,
+                                pm_error *error) {
+    struct pm_cuda *cuda = key->cuda;
+    const pm_status status = hold(key, stream, plan, error);
+    (void)pthread_mutex_lock(&cuda->mutex);
+    const bool pool_has_some = cuda->pool_peak_bytes != 0;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    if (status != PM_NO_MEMORY || !pool_has_some) {
+        return status;
+    }
+    let_go(cuda, key);
+    PM_TRY(pm_cuda_trim(cuda, control, error));
+    return hold(key, stream, plan, error);
+}
+
+static void enter_staging(const struct pm_cuda_key *key, const struct pm_gpu_buffer *staging,
+                          bool released) {
+    struct pm_ledger_note note = note_of(key->cuda, "staging of the key");
+    note.pool = PM_POOL_PINNED;
+    note.mechanism = PM_BY_HOST_ALLOC;
+    if (staging->bytes != 0) {
+        (released ? pm_ledger_released : pm_ledger_allocated)(key->ledger, &note, staging->bytes);
+    }
+}
+
 /* Streams and staging of its own: a proof may be using the backend's. */
-static pm_status open_way(struct pm_cuda *cuda, struct pm_cuda_way *way,
+static pm_status open_way(const struct pm_cuda_key *key, struct pm_cuda_way *way,
                           struct pm_gpu_buffer *staging, pm_error *error) {
-    PM_TRY(pm_cuda_staging_get(cuda, "staging", cuda->staging_bytes, staging, error));
+    struct pm_cuda *cuda = key->cuda;
     way->piece_bytes = pm_cuda_copied_bytes(cuda);
+    PM_TRY(cuda->api->memory_get(cuda->device, NULL, PM_GPU_PINNED, "staging of the key",
+                                 2 * way->piece_bytes, NULL, __FILE__, __LINE__, staging, error));
+    enter_staging(key, staging, false);
     for (int i = 0; i < 2; ++i) {
-        way->lanes[i].half = (uint8_t *)staging->address + (uint64_t)i * cuda->half_bytes;
+        way->lanes[i].half = (uint8_t *)staging->address + (uint64_t)i * way->piece_bytes;
         PM_TRY(cuda->api->stream_create(cuda->device, &way->lanes[i].stream, error));
     }
     return PM_OK;
 }
 
-static void close_way(struct pm_cuda_way *way, struct pm_gpu_buffer *staging) {
+static void close_way(const struct pm_cuda_key *key, struct pm_cuda_way *way,
+                      struct pm_gpu_buffer *staging) {
     for (int i = 0; i < 2; ++i) {
         way->cuda->api->stream_destroy(&way->lanes[i].stream);
     }
-    pm_cuda_staging_put(way->cuda, staging);
+    enter_staging(key, staging, true);
+    way->cuda->api->memory_release(way->cuda->device, NULL, staging);
 }
 
 pm_status pm_cuda_open_key(struct pm_backend *backend, const struct pm_proving_key *proving_key,
                            const struct pm_plan *plan, struct pm_ledger *ledger,
                            const pm_control *control, void **resident, pm_error *error) {
     struct pm_cuda *cuda = pm_cuda_of(backend);
-    struct pm_cuda_way way = {.cuda = cuda, .control = control};
+    struct pm_cuda_way way = {.cuda = cuda, .is_public = true, .control = control};
     struct pm_gpu_buffer staging = {0};
     void *memory = NULL;
     PM_TRY(pm_control_check(control, error));
@@ -229,14 +264,14 @@ pm_status pm_cuda_open_key(struct pm_backend *backend, const struct pm_proving_k
     key->cuda = cuda;
     key->ledger = ledger;
     pm_cuda_lay_out(cuda, &plan->sizes, plan->choices.key, &key->layout);
-    pm_status status = open_way(cuda, &way, &staging, error);
+    pm_status status = open_way(key, &way, &staging, error);
     if (status == PM_OK) {
-        status = hold(key, &way.lanes[0].stream, plan, error);
+        status = hold_after_all(key, &way.lanes[0].stream, plan, control, error);
     }
     if (status == PM_OK) {
         status = bring(&way, proving_key, plan, key, error);
     }
-    close_way(&way, &staging);
+    close_way(key, &way, &staging);
     if (status != PM_OK) {
         pm_cuda_close_key(backend, key);
         return status;

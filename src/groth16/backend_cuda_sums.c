@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The card's sums. Of a streamed key one piece is summed while the team brings the next one up. */
-#include "groth16/backend_cuda_card.h"
+/* The card's sums, one by one or side by side: what each is of. */
+#include "groth16/backend_cuda_pieces.h"
 
 #include <string.h>
-
-#define WORD_BITS UINT64_C(64)
 
 static const struct pm_cuda_key *key_of(const struct pm_step_data *data) {
     return data->resident;
@@ -36,7 +34,7 @@ static pm_status bring_densities(const struct pm_step_data *data, pm_error *erro
     pm_status status = PM_OK;
     PM_TRY(pm_density_check(densities[0], data->plan->sizes.n_vars, error));
     PM_TRY(pm_density_check(densities[1], data->plan->sizes.n_vars, error));
-    PM_TRY(pm_cuda_way_begin(key_of(data)->cuda, data, &way, error));
+    PM_TRY(pm_cuda_way_begin(key_of(data)->cuda, data, true, &way, error));
     for (int i = 0; i < 2 && status == PM_OK; ++i) {
         status = pm_cuda_way_bytes(way, density_place(data, i), densities[i]->words,
                                    pm_density_bytes(densities[i]->n), error);
@@ -55,249 +53,158 @@ pm_status pm_cuda_classify(struct pm_backend *backend, const struct pm_step_data
                                data->buffer[PM_BUFFER_CLASSES], error);
 }
 
-/* ---- Pieces -----------------------------------------------------------------------------------
- */
-
-struct sum {
-    const struct pm_step_data *data;
-    struct pm_cuda *cuda;
-    const struct pm_group *group;
-    enum pm_step_id step;
-    const struct pm_key_query *query; /* on the host */
-    const struct pm_density *compact; /* on the host, of compact points; else NULL */
-    uint64_t n;                       /* scalars */
-    uint64_t piece_scalars, piece_points;
-    struct pm_gpu_sum_input input; /* of the whole sum; points NULL when they are streamed */
-    void *scratch;
-    uint64_t scratch_bytes;
-};
-
-/* Scalars from `first` on, counted from the sum's first one, and their points. */
-struct piece {
-    uint64_t first, n, first_point, n_points;
-};
-
-static uint64_t points_before(const struct sum *sum, uint64_t i) {
-    return sum->compact != NULL ? pm_density_rank(sum->compact, i) : i;
-}
-
-/* As much as fits; whole words of a density, but for the last piece. */
-static struct piece piece_from(const struct sum *sum, uint64_t first) {
-    const uint64_t left = sum->n - first;
-    const uint64_t most = left < sum->piece_scalars ? left : sum->piece_scalars;
-    struct piece piece = {.first = first, .n = most, .first_point = points_before(sum, first)};
-    uint64_t low = 1, high = (most + WORD_BITS - 1) / WORD_BITS; /* words */
-    while (low < high) {
-        const uint64_t middle = high - (high - low) / 2;
-        const uint64_t n = middle * WORD_BITS < most ? middle * WORD_BITS : most;
-        if (points_before(sum, first + n) - piece.first_point <= sum->piece_points) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    piece.n = low * WORD_BITS < most ? low * WORD_BITS : most;
-    piece.n_points = points_before(sum, first + piece.n) - piece.first_point;
-    return piece;
-}
-
-static pm_status sum_piece(const struct sum *sum, const struct piece *piece, const void *points,
-                           struct pm_group_point *part, pm_error *error) {
-    struct pm_gpu_sum_input input = sum->input;
-    uint8_t *staging = sum->data->buffer[PM_BUFFER_STAGING];
-    input.points = points;
-    input.first += piece->first;
-    input.n = piece->n;
-    PM_TRY(pm_control_check(sum->data->control, error));
-    return sum->cuda->api->sum_run(&sum->cuda->holder.stream, &input, sum->scratch,
-                                   sum->scratch_bytes, staging + 2 * sum->cuda->half_bytes,
-                                   PM_CUDA_OUTPUTS_BYTES, part, error);
-}
-
-static pm_status bring_piece(const struct sum *sum, struct pm_cuda_way *way,
-                             const struct piece *piece, void *half, pm_error *error) {
-    const uint64_t point_bytes = sum->group->affine_bytes;
-    const pm_status status =
-        pm_cuda_way_bytes(way, half, sum->query->points + piece->first_point * point_bytes,
-                          piece->n_points * point_bytes, error);
-    return pm_cuda_way_end(way, status, error);
-}
-
-/* Two tasks: a piece is summed, the next one comes. */
-struct overlap {
-    const struct sum *sum;
-    struct pm_cuda_way *way;
-    struct piece now, next; /* next.n 0: there is none */
-    uint8_t *halves[2];     /* of now, of next */
-    struct pm_group_point part;
-    pm_status status[2];
-    pm_error errors[2];
-};
-
-static void overlap_task(void *argument, size_t task) {
-    struct overlap *overlap = argument;
-    pm_error *error = &overlap->errors[task];
-    *error = (pm_error)PM_ERROR_INIT;
-    overlap->status[task] = PM_OK;
-    if (task == 0) {
-        overlap->status[0] =
-            sum_piece(overlap->sum, &overlap->now, overlap->halves[0], &overlap->part, error);
-    } else if (overlap->next.n != 0) {
-        overlap->status[1] =
-            bring_piece(overlap->sum, overlap->way, &overlap->next, overlap->halves[1], error);
-    }
-}
-
-static pm_status run_overlap(struct overlap *overlap, pm_error *error) {
-    pm_team_run(overlap->sum->data->team, 2, overlap_task, overlap);
-    for (int task = 0; task < 2; ++task) {
-        if (overlap->status[task] != PM_OK) {
-            pm_error_copy(error, &overlap->errors[task]);
-            return overlap->status[task];
-        }
-    }
-    return PM_OK;
-}
-
-static pm_status sum_streamed(const struct sum *sum, struct pm_group_point *total,
-                              pm_error *error) {
-    const uint64_t half_bytes = pm_cuda_half_bytes(sum->data->plan);
-    uint8_t *window = sum->data->buffer[PM_BUFFER_KEY_WINDOW];
-    struct overlap overlap = {.sum = sum, .next = piece_from(sum, 0)};
-    pm_status status = PM_OK;
-    PM_TRY(pm_cuda_way_begin(sum->cuda, sum->data, &overlap.way, error));
-    PM_TRY(bring_piece(sum, overlap.way, &overlap.next, window, error));
-    for (uint32_t i = 0; status == PM_OK && overlap.next.n != 0; ++i) {
-        overlap.now = overlap.next;
-        const uint64_t end = overlap.now.first + overlap.now.n;
-        overlap.next = end < sum->n ? piece_from(sum, end) : (struct piece){0};
-        overlap.halves[0] = window + i % 2 * half_bytes;
-        overlap.halves[1] = window + (i + 1) % 2 * half_bytes;
-        status = run_overlap(&overlap, error);
-        if (status == PM_OK) {
-            sum->group->add(total, total, &overlap.part);
-        }
-    }
-    pm_memory_wipe(&overlap.part, sizeof overlap.part);
-    return status;
-}
-
 /* ---- Sums -------------------------------------------------------------------------------------
  */
 
-static pm_status run(struct sum *sum, enum pm_buffer_id scratch, struct pm_group_point *total,
-                     pm_error *error) {
-    const struct pm_plan *plan = sum->data->plan;
-    const struct pm_plan_buffer *room = pm_plan_find(plan, scratch);
-    memset(total, 0, sizeof *total);
-    sum->group->set_infinity(total);
-    if (sum->n == 0) {
-        return PM_OK;
-    }
-    PM_FAIL_IF(room == NULL, error, PM_INTERNAL, "the plan has no scratch for %s",
-               pm_step_name(sum->step));
-    sum->scratch = sum->data->buffer[scratch];
-    sum->scratch_bytes = room->bytes;
-    sum->piece_scalars = pm_cuda_piece_scalars(&plan->sizes, sum->step, pm_cuda_half_bytes(plan));
-    sum->piece_points = pm_cuda_piece_points(&plan->sizes, sum->step, pm_cuda_half_bytes(plan));
-    if (plan->choices.key == PM_KEY_STREAMED) {
-        return sum_streamed(sum, total, error);
-    }
-    const struct piece all = {.n = sum->n, .n_points = sum->query->n};
-    return sum_piece(sum, &all, sum->input.points, total, error);
+/* In the order in which they are brought, where they are made side by side. */
+enum { SUM_H, SUM_A, SUM_L, SUM_B1, SUM_B2, SUMS };
+
+static const struct {
+    enum pm_step_id step;
+    enum pm_cuda_query query;
+    enum pm_buffer_id scratch; /* where it is made alone */
+} kinds[SUMS] = {
+    [SUM_H] = {PM_STEP_MSM_H, PM_CUDA_H, PM_BUFFER_SCRATCH_MSM_H},
+    [SUM_A] = {PM_STEP_MSM_A, PM_CUDA_A, PM_BUFFER_SCRATCH_MSM_A},
+    [SUM_L] = {PM_STEP_MSM_L, PM_CUDA_L, PM_BUFFER_SCRATCH_MSM_L},
+    [SUM_B1] = {PM_STEP_MSM_B1, PM_CUDA_B1, PM_BUFFER_SCRATCH_MSM_B1},
+    [SUM_B2] = {PM_STEP_MSM_B2, PM_CUDA_B2, PM_BUFFER_SCRATCH_MSM_B2},
+};
+
+/* Its points, where it goes. */
+static void find_query(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum) {
+    const struct pm_proving_key *key = data->proving_key;
+    struct pm_sums *sums = data->sums;
+    const struct pm_key_query *const queries[SUMS] = {&key->h, &key->a, &key->l, &key->b1,
+                                                      &key->b2};
+    struct pm_group_point *const totals[SUMS] = {&sums->h, &sums->a, &sums->l, &sums->b1,
+                                                 &sums->b2};
+    sum->query = queries[kind];
+    sum->total = totals[kind];
 }
 
-static pm_status begin(const struct pm_step_data *data, enum pm_step_id step,
-                       enum pm_cuda_query which, const struct pm_key_query *query, struct sum *sum,
-                       pm_error *error) {
-    const struct pm_cuda_key *key = key_of(data);
-    const struct pm_plan *plan = data->plan;
-    const bool is_g2 = which == PM_CUDA_B2;
-    struct pm_kernels kernels;
-    PM_TRY(pm_kernels_get(plan->sizes.curve, data->body, data->team, &kernels, error));
-    *sum =
-        (struct sum){.data = data,
-                     .cuda = key->cuda,
-                     .group = is_g2 ? kernels.curve->g2 : kernels.curve->g1,
-                     .step = step,
-                     .query = query,
-                     .n = pm_cuda_n_scalars(&plan->sizes, step),
-                     .input = {.curve = plan->sizes.curve, .group = is_g2 ? PM_MSM_G2 : PM_MSM_G1}};
-    if (plan->choices.key == PM_KEY_RESIDENT) {
-        sum->input.points = pm_cuda_at(key, key->layout.points[which]);
+/* Which scalars of w have a point. */
+static pm_status find_density(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum,
+                              pm_error *error) {
+    const struct pm_plan_sizes *sizes = &data->plan->sizes;
+    const struct pm_proving_key *key = data->proving_key;
+    const bool is_bellman = sizes->reduction == PM_REDUCTION_BELLMAN;
+    const bool of_a = kind == SUM_A;
+    const struct pm_density *density = of_a ? &key->a_density : &key->b_density;
+    /* snarkjs's A has a point for each variable. Where bellman's has, the bits say nothing. */
+    if (is_bellman ? sum->query->n >= sizes->n_vars : of_a) {
+        return PM_OK;
+    }
+    const uint8_t *words = density_place(data, of_a ? 0 : 1);
+    PM_TRY(pm_density_check(density, sizes->n_vars, error));
+    sum->input.density = (const uint64_t *)(const void *)words;
+    if (is_bellman) {
+        sum->input.rank =
+            (const uint32_t *)(const void *)(words + pm_density_words_bytes(sizes->n_vars));
+        sum->input.is_compact = true;
+        sum->compact = density;
     }
     return PM_OK;
+}
+
+static pm_status find_scalars(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum,
+                              pm_error *error) {
+    if (kind == SUM_H) {
+        sum->input.scalars = data->buffer[PM_BUFFER_A];
+        return PM_OK;
+    }
+    sum->input.scalars = data->buffer[PM_BUFFER_W];
+    sum->input.classes = data->buffer[PM_BUFFER_CLASSES];
+    if (kind == SUM_L) {
+        sum->input.first = data->plan->sizes.n_inputs;
+        return PM_OK;
+    }
+    return find_density(data, kind, sum, error);
+}
+
+static pm_status find_room(const struct pm_step_data *data, enum pm_buffer_id scratch,
+                           struct pm_cuda_sum *sum, pm_error *error) {
+    const struct pm_plan *plan = data->plan;
+    const struct pm_plan_buffer *room = pm_plan_find(plan, scratch);
+    const uint64_t pane_bytes = pm_cuda_pane_bytes(plan);
+    PM_FAIL_IF(room == NULL && sum->n != 0, error, PM_INTERNAL, "the plan has no scratch for %s",
+               pm_step_name(sum->step));
+    sum->scratch = data->buffer[scratch];
+    sum->scratch_bytes = room != NULL ? room->bytes : 0;
+    sum->piece_scalars = pm_cuda_piece_scalars(&plan->sizes, sum->step, pane_bytes);
+    sum->piece_points = pm_cuda_piece_points(&plan->sizes, sum->step, pane_bytes);
+    return PM_OK;
+}
+
+/* The sum so far is none. */
+static pm_status begin(const struct pm_step_data *data, int kind, enum pm_buffer_id scratch,
+                       struct pm_cuda_sum *sum, pm_error *error) {
+    const struct pm_cuda_key *key = key_of(data);
+    const struct pm_plan *plan = data->plan;
+    const bool is_g2 = kind == SUM_B2;
+    struct pm_kernels kernels;
+    PM_TRY(pm_kernels_get(plan->sizes.curve, data->body, data->team, &kernels, error));
+    *sum = (struct pm_cuda_sum){
+        .data = data,
+        .cuda = key->cuda,
+        .group = is_g2 ? kernels.curve->g2 : kernels.curve->g1,
+        .step = kinds[kind].step,
+        .n = pm_cuda_n_scalars(&plan->sizes, kinds[kind].step),
+        .input = {.curve = plan->sizes.curve, .group = is_g2 ? PM_MSM_G2 : PM_MSM_G1}};
+    if (plan->choices.key == PM_KEY_RESIDENT) {
+        sum->input.points = pm_cuda_at(key, key->layout.points[kinds[kind].query]);
+    }
+    find_query(data, kind, sum);
+    memset(sum->total, 0, sizeof *sum->total);
+    sum->group->set_infinity(sum->total);
+    PM_TRY(find_scalars(data, kind, sum, error));
+    return find_room(data, scratch, sum, error);
+}
+
+static pm_status sum_alone(const struct pm_step_data *data, int kind, pm_error *error) {
+    struct pm_cuda_sum sum;
+    PM_TRY(begin(data, kind, kinds[kind].scratch, &sum, error));
+    return data->plan->choices.key == PM_KEY_STREAMED ? pm_cuda_sum_streamed(&sum, 1, error)
+                                                      : pm_cuda_sum_resident(&sum, error);
 }
 
 pm_status pm_cuda_msm_h(struct pm_backend *backend, const struct pm_step_data *data,
                         pm_error *error) {
-    struct sum sum;
     (void)backend;
-    PM_TRY(begin(data, PM_STEP_MSM_H, PM_CUDA_H, &data->proving_key->h, &sum, error));
-    sum.input.scalars = data->buffer[PM_BUFFER_A];
-    return run(&sum, PM_BUFFER_SCRATCH_MSM_H, &data->sums->h, error);
-}
-
-/* A sum over scalars of w. density: which of them have a point, or NULL. */
-static pm_status sum_of_witness(const struct pm_step_data *data, struct sum *sum,
-                                const struct pm_density *density, int which,
-                                enum pm_buffer_id scratch, struct pm_group_point *total,
-                                pm_error *error) {
-    const struct pm_plan_sizes *sizes = &data->plan->sizes;
-    const bool is_bellman = sizes->reduction == PM_REDUCTION_BELLMAN;
-    sum->input.scalars = data->buffer[PM_BUFFER_W];
-    sum->input.classes = data->buffer[PM_BUFFER_CLASSES];
-    /* Where each variable has a point bellman's bits say nothing. */
-    if (density != NULL && (!is_bellman || sum->query->n < sizes->n_vars)) {
-        const uint8_t *words = density_place(data, which);
-        PM_TRY(pm_density_check(density, data->plan->sizes.n_vars, error));
-        sum->input.density = (const uint64_t *)(const void *)words;
-        if (is_bellman) {
-            sum->input.rank =
-                (const uint32_t *)(const void *)(words + pm_density_words_bytes(sizes->n_vars));
-            sum->input.is_compact = true;
-            sum->compact = density;
-        }
-    }
-    return run(sum, scratch, total, error);
+    return sum_alone(data, SUM_H, error);
 }
 
 pm_status pm_cuda_msm_a(struct pm_backend *backend, const struct pm_step_data *data,
                         pm_error *error) {
-    const struct pm_proving_key *key = data->proving_key;
-    struct sum sum;
     (void)backend;
-    PM_TRY(begin(data, PM_STEP_MSM_A, PM_CUDA_A, &key->a, &sum, error));
-    return sum_of_witness(data, &sum,
-                          key->reduction == PM_REDUCTION_BELLMAN ? &key->a_density : NULL, 0,
-                          PM_BUFFER_SCRATCH_MSM_A, &data->sums->a, error);
+    return sum_alone(data, SUM_A, error);
 }
 
 pm_status pm_cuda_msm_b1(struct pm_backend *backend, const struct pm_step_data *data,
                          pm_error *error) {
-    const struct pm_proving_key *key = data->proving_key;
-    struct sum sum;
     (void)backend;
-    PM_TRY(begin(data, PM_STEP_MSM_B1, PM_CUDA_B1, &key->b1, &sum, error));
-    return sum_of_witness(data, &sum, &key->b_density, 1, PM_BUFFER_SCRATCH_MSM_B1, &data->sums->b1,
-                          error);
+    return sum_alone(data, SUM_B1, error);
 }
 
 pm_status pm_cuda_msm_l(struct pm_backend *backend, const struct pm_step_data *data,
                         pm_error *error) {
-    struct sum sum;
     (void)backend;
-    PM_TRY(begin(data, PM_STEP_MSM_L, PM_CUDA_L, &data->proving_key->l, &sum, error));
-    sum.input.first = data->plan->sizes.n_inputs;
-    return sum_of_witness(data, &sum, NULL, 0, PM_BUFFER_SCRATCH_MSM_L, &data->sums->l, error);
+    return sum_alone(data, SUM_L, error);
 }
 
 pm_status pm_cuda_msm_b2(struct pm_backend *backend, const struct pm_step_data *data,
                          pm_error *error) {
-    const struct pm_proving_key *key = data->proving_key;
-    struct sum sum;
     (void)backend;
-    PM_TRY(begin(data, PM_STEP_MSM_B2, PM_CUDA_B2, &key->b2, &sum, error));
-    return sum_of_witness(data, &sum, &key->b_density, 1, PM_BUFFER_SCRATCH_MSM_B2, &data->sums->b2,
-                          error);
+    return sum_alone(data, SUM_B2, error);
+}
+
+pm_status pm_cuda_msm_all(struct pm_backend *backend, const struct pm_step_data *data,
+                          pm_error *error) {
+    struct pm_cuda_sum sums[SUMS];
+    const int n_sums = data->plan->choices.b2 == PM_B2_IN_START ? SUMS : SUM_B2;
+    (void)backend;
+    for (int kind = 0; kind < n_sums; ++kind) {
+        PM_TRY(begin(data, kind, PM_BUFFER_SCRATCH_MSM_ALL, &sums[kind], error));
+    }
+    return pm_cuda_sum_streamed(sums, (uint32_t)n_sums, error);
 }

@@ -69,18 +69,17 @@ static pm_status pack_half(struct pack *pack, struct pm_team *team, pm_error *er
 static pm_status send_packed(struct pm_cuda_way *way, const struct pm_step_data *data,
                              const void *scalars, uint64_t n, const uint64_t *one, void *out,
                              pm_error *error) {
-    const struct pm_cuda_key *key = key_of(data);
     const uint64_t chunk = pm_cuda_pack_scalars(way->cuda, data->plan->sizes.n_vars);
     const uint64_t n_slots = data->plan->sizes.n_vars / chunk + 1;
     const uint64_t per_half = (n_slots < PM_CUDA_SLOTS ? n_slots : PM_CUDA_SLOTS) * chunk;
     struct pack pack = {.cuda = way->cuda, .slot_bytes = pm_cuda_slot_bytes(chunk), .chunk = chunk};
+    uint8_t *slots = data->buffer[PM_BUFFER_PACKED];
     way->slot_bytes = pack.slot_bytes;
     memcpy(pack.one, one, sizeof pack.one);
     for (uint64_t first = 0; first < n; first += per_half) {
         const uint32_t half = way->next;
         PM_TRY(pm_cuda_way_half(way, &pack.lane, error));
-        pack.slots =
-            pm_cuda_at(key, key->layout.slots) + half * (per_half / chunk) * pack.slot_bytes;
+        pack.slots = slots + half * (per_half / chunk) * pack.slot_bytes;
         pack.scalars = (const uint8_t *)scalars + first * PM_FR_BYTES;
         pack.out = (uint8_t *)out + first * PM_FR_BYTES;
         pack.n = n - first < per_half ? n - first : per_half;
@@ -120,23 +119,20 @@ static pm_status send_signals(const struct pm_step_data *data, enum pm_buffer_id
                               ? pm_field_fr(data->plan->sizes.curve, PM_BODY_PORTABLE)->one
                               : canonical_one;
     struct pm_cuda_way *way = NULL;
-    PM_TRY(pm_cuda_way_begin(key_of(data)->cuda, data, &way, error));
-    /* The slots are the next one's. Who holds the device already is in the middle of its proof. */
-    const pm_status status =
-        way == &way->cuda->next.way
-            ? send_packed(way, data, data->buffer[from], n, one, out, error)
-            : pm_cuda_way_bytes(way, out, data->buffer[from], n * PM_FR_BYTES, error);
-    return pm_cuda_way_end(way, status, error);
+    PM_TRY(pm_cuda_way_begin(key_of(data)->cuda, data, false, &way, error));
+    return pm_cuda_way_end(way, send_packed(way, data, data->buffer[from], n, one, out, error),
+                           error);
 }
 
 /* The constant, from w itself. */
 static pm_status check_constant(const struct pm_step_data *data, pm_error *error) {
     static const uint64_t one[PM_FR_LIMBS_MAX] = {1};
     struct pm_cuda *cuda = key_of(data)->cuda;
-    uint8_t *landing = (uint8_t *)data->buffer[PM_BUFFER_STAGING] + 2 * cuda->half_bytes;
-    PM_TRY(cuda->api->download(&pm_cuda_side(cuda)->stream, landing, data->buffer[PM_BUFFER_W],
+    const struct pm_cuda_side *side = pm_cuda_side(cuda);
+    const uint8_t *landing = pm_cuda_landing(cuda, side);
+    PM_TRY(cuda->api->download(&side->stream, (void *)(uintptr_t)landing, data->buffer[PM_BUFFER_W],
                                PM_FR_BYTES, error));
-    PM_TRY(cuda->api->stream_wait(&pm_cuda_side(cuda)->stream, error));
+    PM_TRY(cuda->api->stream_wait(&side->stream, error));
     PM_FAIL_IF(memcmp(landing, one, sizeof one) != 0, error, PM_WITNESS_MISMATCH,
                "inputs[0] of the assignment is not 1, the constant");
     return PM_OK;
@@ -158,30 +154,14 @@ static pm_status load_lent(const struct pm_step_data *data, pm_error *error) {
     return take(data, conversion, "aux", 0, aux, n_aux, error);
 }
 
-/* The slots are the key's, which stays on the card: nothing of a witness may stay in them. Nobody
- * is told of a failure that follows another one. */
-static pm_status wipe_slots(const struct pm_step_data *data, pm_status status, pm_error *error) {
-    const struct pm_cuda_key *key = key_of(data);
-    struct pm_cuda *cuda = key->cuda;
-    if (pm_cuda_side(cuda) != &cuda->next) {
-        return status; /* it has packed nothing */
-    }
-    const pm_status wiped =
-        cuda->api->fill(&cuda->next.stream, pm_cuda_at(key, key->layout.slots), 0,
-                        key->layout.end - key->layout.slots, status == PM_OK ? error : NULL);
-    return status == PM_OK ? wiped : status;
-}
-
 /* A pm_witness is one array and was checked when it was opened. */
 pm_status pm_cuda_load_witness(struct pm_backend *backend, const struct pm_step_data *data,
                                pm_error *error) {
     (void)backend;
-    const pm_status status =
-        data->plan->choices.scalars_are_lent
-            ? load_lent(data, error)
-            : send_signals(data, PM_BUFFER_CALLER_INPUTS, data->plan->sizes.n_vars,
-                           data->buffer[PM_BUFFER_W], error);
-    return wipe_slots(data, status, error);
+    return data->plan->choices.scalars_are_lent
+               ? load_lent(data, error)
+               : send_signals(data, PM_BUFFER_CALLER_INPUTS, data->plan->sizes.n_vars,
+                              data->buffer[PM_BUFFER_W], error);
 }
 
 /* Rows [first, first + n) of one of a, b, c, to Montgomery form. */
@@ -190,7 +170,7 @@ static pm_status load_rows(const struct pm_step_data *data, enum pm_buffer_id fr
     static const char *const names[] = {"a", "b", "c"};
     struct pm_cuda *cuda = key_of(data)->cuda;
     struct pm_cuda_way *way = NULL;
-    PM_TRY(pm_cuda_way_begin(cuda, data, &way, error));
+    PM_TRY(pm_cuda_way_begin(cuda, data, false, &way, error));
     const uint8_t *rows = (const uint8_t *)data->buffer[from] + first * PM_FR_BYTES;
     const pm_status status = pm_cuda_way_bytes(way, out, rows, n * PM_FR_BYTES, error);
     PM_TRY(pm_cuda_way_end(way, status, error));
@@ -239,15 +219,19 @@ static pm_status multiply_resident(const struct pm_step_data *data, int matrix, 
                                            data->buffer[PM_BUFFER_W], out, last - first, error);
 }
 
+/* What rows [first, last) take in the window: their starts, then their terms. */
+static uint64_t rows_bytes(const struct pm_sparse *matrix, uint64_t first, uint64_t last) {
+    const uint64_t n_terms = matrix->row_starts[last] - matrix->row_starts[first];
+    return pm_cuda_round((last - first + 1) * sizeof *matrix->row_starts) +
+           n_terms * sizeof *matrix->terms;
+}
+
 /* The last row, up to which row `first` and those behind it fit into half of the window. */
 static uint64_t rows_that_fit(const struct pm_sparse *matrix, uint64_t first, uint64_t half_bytes) {
     uint64_t low = first, high = matrix->n_rows;
     while (low < high) {
         const uint64_t middle = high - (high - low) / 2;
-        const uint64_t n_terms = matrix->row_starts[middle] - matrix->row_starts[first];
-        const uint64_t bytes = pm_cuda_round((middle - first + 1) * sizeof *matrix->row_starts) +
-                               n_terms * sizeof *matrix->terms;
-        if (bytes <= half_bytes) {
+        if (rows_bytes(matrix, first, middle) <= half_bytes) {
             low = middle;
         } else {
             high = middle - 1;
@@ -256,26 +240,50 @@ static uint64_t rows_that_fit(const struct pm_sparse *matrix, uint64_t first, ui
     return low;
 }
 
-/* Brings rows [first, last) into half of the window, behind the reader of what was there before.
- * Their starts count from the matrix's first term, so that is where its terms are made to begin. */
-static pm_status bring_rows(struct pm_cuda_way *way, const struct pm_sparse *matrix, uint64_t first,
-                            uint64_t last, uint8_t *half, const struct pm_gpu_event *used,
-                            struct pm_gpu_sparse *part, pm_error *error) {
+/* Rows [first, last) as they will stand in the window. Their starts count from the matrix's first
+ * term, so that is where its terms are made to begin. */
+static void place_rows(const struct pm_sparse *matrix, uint64_t first, uint64_t last,
+                       uint8_t *window, struct pm_gpu_sparse *part) {
     const uint64_t first_term = matrix->row_starts[first];
-    const uint64_t n_terms = matrix->row_starts[last] - first_term;
     const uint64_t starts_bytes = (last - first + 1) * sizeof *matrix->row_starts;
-    uint8_t *terms = half + pm_cuda_round(starts_bytes);
+    part->n_rows = last - first;
+    part->n_terms = matrix->row_starts[last];
+    part->row_starts = window;
+    part->terms = (const void *)((uintptr_t)window + pm_cuda_round(starts_bytes) -
+                                 first_term * sizeof *matrix->terms);
+}
+
+/* Brings them there; used: behind who has read what was there before. */
+static pm_status bring_rows(struct pm_cuda_way *way, const struct pm_sparse *matrix, uint64_t first,
+                            bool is_pinned, const struct pm_gpu_event *used,
+                            const struct pm_gpu_sparse *part, pm_error *error) {
+    const uint64_t first_term = matrix->row_starts[first];
+    const uint64_t terms_offset = first_term * sizeof *matrix->terms;
     for (int i = 0; i < 2 && used != NULL; ++i) {
         PM_TRY(way->cuda->api->stream_await(&way->lanes[i].stream, used, error));
     }
-    PM_TRY(pm_cuda_way_bytes(way, half, matrix->row_starts + first, starts_bytes, error));
-    PM_TRY(pm_cuda_way_bytes(way, terms, matrix->terms + first_term,
-                             n_terms * sizeof *matrix->terms, error));
-    part->n_rows = last - first;
-    part->n_terms = first_term + n_terms;
-    part->row_starts = half;
-    part->terms = (const void *)((uintptr_t)terms - first_term * sizeof *matrix->terms);
+    PM_TRY(pm_cuda_way_part(way, (void *)(uintptr_t)part->row_starts, matrix->row_starts + first,
+                            (part->n_rows + 1) * sizeof *matrix->row_starts, is_pinned, error));
+    PM_TRY(pm_cuda_way_part(
+        way, (void *)((uintptr_t)part->terms + terms_offset), matrix->terms + first_term,
+        (part->n_terms - first_term) * sizeof *matrix->terms, is_pinned, error));
     return pm_cuda_way_end(way, PM_OK, error);
+}
+
+static bool is_pinned(const struct pm_cuda *cuda, const struct pm_sparse *matrix) {
+    return pm_cuda_is_pinned(cuda, matrix->terms, matrix->n_terms * sizeof *matrix->terms) &&
+           pm_cuda_is_pinned(cuda, matrix->row_starts,
+                             (matrix->n_rows + 1) * sizeof *matrix->row_starts);
+}
+
+/* Behind the matrix's rows there are zeros. */
+static pm_status fill_rest(const struct pm_step_data *data, uint64_t n_rows, uint8_t *out,
+                           pm_error *error) {
+    const uint64_t n = UINT64_C(1) << data->plan->sizes.log_n;
+    struct pm_cuda *cuda = key_of(data)->cuda;
+    return n_rows == n ? PM_OK
+                       : cuda->api->fill(&pm_cuda_side(cuda)->stream, out + n_rows * PM_FR_BYTES, 0,
+                                         (n - n_rows) * PM_FR_BYTES, error);
 }
 
 static pm_status stream_rows(struct pm_cuda_way *way, const struct pm_step_data *data, int which,
@@ -283,12 +291,15 @@ static pm_status stream_rows(struct pm_cuda_way *way, const struct pm_step_data 
     const struct pm_cuda_key *key = key_of(data);
     struct pm_cuda *cuda = key->cuda;
     const struct pm_sparse *matrix = &data->proving_key->sparse[which];
-    const uint64_t half_bytes = pm_cuda_half_bytes(data->plan);
+    const uint64_t window_bytes = pm_plan_find(data->plan, PM_BUFFER_MATRIX_WINDOW)->bytes;
+    const uint64_t half_bytes =
+        window_bytes / 2 < PM_CUDA_ROWS_BYTES_MAX ? window_bytes / 2 : PM_CUDA_ROWS_BYTES_MAX;
+    const bool pinned = is_pinned(cuda, matrix);
     struct pm_gpu_sparse part = key->sparse[which];
     uint64_t first = 0;
     for (uint32_t n_parts = 0; first < matrix->n_rows; ++n_parts) {
         const uint64_t last = rows_that_fit(matrix, first, half_bytes);
-        uint8_t *half = (uint8_t *)data->buffer[PM_BUFFER_KEY_WINDOW] + n_parts % 2 * half_bytes;
+        uint8_t *half = (uint8_t *)data->buffer[PM_BUFFER_MATRIX_WINDOW] + n_parts % 2 * half_bytes;
         const struct pm_gpu_event *used = &cuda->holder.used[n_parts % 2];
         PM_FAIL_IF(last == first, error, PM_UNSUPPORTED,
                    "row %llu of a matrix has %u terms, which do not fit into a window of %llu "
@@ -296,17 +307,35 @@ static pm_status stream_rows(struct pm_cuda_way *way, const struct pm_step_data 
                    (unsigned long long)first,
                    matrix->row_starts[first + 1] - matrix->row_starts[first],
                    (unsigned long long)half_bytes);
-        PM_TRY(bring_rows(way, matrix, first, last, half, n_parts < 2 ? NULL : used, &part, error));
+        place_rows(matrix, first, last, half, &part);
+        PM_TRY(bring_rows(way, matrix, first, pinned, n_parts < 2 ? NULL : used, &part, error));
         PM_TRY(cuda->api->sparse_multiply(&pm_cuda_side(cuda)->stream, data->plan->sizes.curve,
                                           &part, data->buffer[PM_BUFFER_W],
                                           out + first * PM_FR_BYTES, last - first, error));
         PM_TRY(cuda->api->event_record(used, &pm_cuda_side(cuda)->stream, error));
         first = last;
     }
-    const uint64_t n = UINT64_C(1) << data->plan->sizes.log_n;
-    return first == n ? PM_OK
-                      : cuda->api->fill(&pm_cuda_side(cuda)->stream, out + first * PM_FR_BYTES, 0,
-                                        (n - first) * PM_FR_BYTES, error);
+    return fill_rest(data, first, out, error);
+}
+
+/* Whether all of C fits into the window: then it comes while a and b are transformed. */
+static bool c_comes_early(const struct pm_step_data *data) {
+    const struct pm_plan *plan = data->plan;
+    const struct pm_plan_buffer *window = pm_plan_find(plan, PM_BUFFER_MATRIX_WINDOW);
+    const struct pm_sparse *c = &data->proving_key->sparse[2];
+    return window != NULL && plan->choices.form == PM_FORM_TWO_VECTORS && c->n_rows > 0 &&
+           rows_bytes(c, 0, c->n_rows) <= window->bytes;
+}
+
+static pm_status multiply_early_c(const struct pm_step_data *data, uint8_t *out, pm_error *error) {
+    const struct pm_cuda_key *key = key_of(data);
+    const struct pm_sparse *c = &data->proving_key->sparse[2];
+    struct pm_gpu_sparse part = key->sparse[2];
+    place_rows(c, 0, c->n_rows, data->buffer[PM_BUFFER_MATRIX_WINDOW], &part);
+    PM_TRY(key->cuda->api->sparse_multiply(&pm_cuda_side(key->cuda)->stream,
+                                           data->plan->sizes.curve, &part,
+                                           data->buffer[PM_BUFFER_W], out, c->n_rows, error));
+    return fill_rest(data, c->n_rows, out, error);
 }
 
 /* One matrix times w. */
@@ -319,7 +348,7 @@ static pm_status multiply(const struct pm_step_data *data, int matrix, enum pm_b
                                  error);
     }
     struct pm_cuda_way *way = NULL;
-    PM_TRY(pm_cuda_way_begin(cuda, data, &way, error));
+    PM_TRY(pm_cuda_way_begin(cuda, data, true, &way, error));
     const pm_status status = stream_rows(way, data, matrix, out, error);
     PM_TRY(pm_cuda_way_end(way, status, error));
     /* The next matrix goes through the same window. */
@@ -356,14 +385,32 @@ pm_status pm_cuda_quotient(struct pm_backend *backend, const struct pm_step_data
                             !c_is_product(data), error);
 }
 
-pm_status pm_cuda_coset_product(struct pm_backend *backend, const struct pm_step_data *data,
-                                pm_error *error) {
+static pm_status multiply_on_coset(const struct pm_step_data *data, pm_error *error) {
     const struct pm_cuda_key *key = key_of(data);
-    struct pm_cuda *cuda = pm_cuda_of(backend);
+    struct pm_cuda *cuda = key->cuda;
     void *a = data->buffer[PM_BUFFER_A], *b = data->buffer[PM_BUFFER_B];
     PM_TRY(cuda->api->h_coset(&key->h, &pm_cuda_side(cuda)->stream, a, error));
     PM_TRY(cuda->api->h_coset(&key->h, &pm_cuda_side(cuda)->stream, b, error));
     return cuda->api->h_multiply(&key->h, &pm_cuda_side(cuda)->stream, a, b, error);
+}
+
+pm_status pm_cuda_coset_product(struct pm_backend *backend, const struct pm_step_data *data,
+                                pm_error *error) {
+    struct pm_cuda *cuda = pm_cuda_of(backend);
+    const struct pm_sparse *c = &data->proving_key->sparse[2];
+    struct pm_gpu_sparse part;
+    struct pm_cuda_way *way = NULL;
+    if (!c_comes_early(data)) {
+        return multiply_on_coset(data, error);
+    }
+    /* The way begins before the kernels do, so that nothing waits for them. */
+    PM_TRY(pm_cuda_way_begin(cuda, data, true, &way, error));
+    place_rows(c, 0, c->n_rows, data->buffer[PM_BUFFER_MATRIX_WINDOW], &part);
+    pm_status status = multiply_on_coset(data, error);
+    if (status == PM_OK) {
+        status = bring_rows(way, c, 0, is_pinned(cuda, c), NULL, &part, error);
+    }
+    return pm_cuda_way_end(way, status, error);
 }
 
 /* One of the two factors of c, rows [first, last), from w or from what is lent. */
@@ -414,9 +461,11 @@ pm_status pm_cuda_recompute_c(struct pm_backend *backend, const struct pm_step_d
     if (c_is_product(data)) {
         return multiply_factors(data, c, error);
     }
-    return data->plan->choices.vectors == PM_VECTORS_FROM_CALLER
-               ? load_vector(data, PM_BUFFER_CALLER_C, c, error)
-               : multiply(data, 2, PM_BUFFER_B, error);
+    if (data->plan->choices.vectors == PM_VECTORS_FROM_CALLER) {
+        return load_vector(data, PM_BUFFER_CALLER_C, c, error);
+    }
+    return c_comes_early(data) ? multiply_early_c(data, c, error)
+                               : multiply(data, 2, PM_BUFFER_B, error);
 }
 
 pm_status pm_cuda_quotient_of_c(struct pm_backend *backend, const struct pm_step_data *data,

@@ -14,22 +14,21 @@
 #define COPY_GRAIN_BYTES (UINT64_C(256) << 10)
 #define STRAIGHT_PIECE_BYTES (UINT64_C(64) << 20)
 
-pm_status pm_cuda_way_begin(struct pm_cuda *cuda, const struct pm_step_data *data,
+pm_status pm_cuda_way_begin(struct pm_cuda *cuda, const struct pm_step_data *data, bool is_public,
                             struct pm_cuda_way **out, pm_error *error) {
     struct pm_cuda_side *side = pm_cuda_side(cuda);
     struct pm_cuda_way *way = &side->way;
-    uint8_t *staging = data->buffer[PM_BUFFER_STAGING];
-    PM_FAIL_IF(staging == NULL, error, PM_INTERNAL, "a step without staging memory uploads");
+    uint8_t *staging = side->staging.address;
+    PM_FAIL_IF(staging == NULL, error, PM_INTERNAL, "a step without a lock uploads");
     way->cuda = cuda;
     way->piece_bytes = pm_cuda_copied_bytes(cuda);
-    way->slot_bytes = 0;
+    way->is_public = is_public;
     way->team = data->team;
     way->control = data->control;
     way->next = 0;
     PM_TRY(cuda->api->event_record(&way->fence, &side->stream, error));
     for (int i = 0; i < 2; ++i) {
         way->lanes[i].half = staging + (uint64_t)i * cuda->half_bytes;
-        way->lanes[i].used_bytes = way->lanes[i].slot_used_bytes = 0;
         PM_TRY(cuda->api->stream_await(&way->lanes[i].stream, &way->fence, error));
     }
     *out = way;
@@ -43,13 +42,34 @@ pm_status pm_cuda_way_half(struct pm_cuda_way *way, struct pm_cuda_lane **lane, 
     return way->cuda->api->stream_wait(&(*lane)->stream, error);
 }
 
+static void wipe_slot(void *argument, size_t index) {
+    const struct pm_cuda_way *way = argument;
+    const struct pm_cuda_lane *lane = &way->lanes[index / PM_CUDA_SLOTS];
+    const uint64_t at = index % PM_CUDA_SLOTS * way->slot_bytes;
+    pm_memory_wipe(lane->half + at, lane->slot_used_bytes);
+}
+
+/* Nothing is on its way any more. */
+static void wipe(struct pm_cuda_way *way) {
+    if (way->lanes[0].slot_used_bytes != 0 || way->lanes[1].slot_used_bytes != 0) {
+        pm_team_run(way->team, (size_t)2 * PM_CUDA_SLOTS, wipe_slot, way);
+    }
+    for (int i = 0; i < 2; ++i) {
+        struct pm_cuda_lane *lane = &way->lanes[i];
+        if (!way->is_public) {
+            pm_memory_wipe(lane->half, lane->used_bytes);
+        }
+        lane->used_bytes = lane->slot_used_bytes = 0;
+    }
+}
+
 pm_status pm_cuda_way_end(struct pm_cuda_way *way, pm_status status, pm_error *error) {
-    pm_cuda_staging_used(way->cuda, way);
     for (int i = 0; i < 2; ++i) {
         pm_error *told = status == PM_OK ? error : NULL;
         const pm_status waited = way->cuda->api->stream_wait(&way->lanes[i].stream, told);
         status = status == PM_OK ? waited : status;
     }
+    wipe(way);
     return status;
 }
 
@@ -78,16 +98,22 @@ static pm_status straight(struct pm_cuda_way *way, uint8_t *to, const uint8_t *f
 }
 
 /* Both ends, since a caller may have registered a part of its memory. */
-static bool is_pinned(const struct pm_cuda *cuda, const uint8_t *from, uint64_t n_bytes) {
-    return cuda->api->memory_is_pinned(cuda->device, from) &&
-           cuda->api->memory_is_pinned(cuda->device, from + n_bytes - 1);
+bool pm_cuda_is_pinned(const struct pm_cuda *cuda, const void *from, uint64_t n_bytes) {
+    return n_bytes > COPY_GRAIN_BYTES && cuda->api->memory_is_pinned(cuda->device, from) &&
+           cuda->api->memory_is_pinned(cuda->device, (const uint8_t *)from + n_bytes - 1);
 }
 
 pm_status pm_cuda_way_bytes(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
                             pm_error *error) {
+    return pm_cuda_way_part(way, to, from, n_bytes, pm_cuda_is_pinned(way->cuda, from, n_bytes),
+                            error);
+}
+
+pm_status pm_cuda_way_part(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
+                           bool is_pinned, pm_error *error) {
     uint8_t *at = to;
     struct copy copy = {.from = from};
-    if (n_bytes > COPY_GRAIN_BYTES && is_pinned(way->cuda, from, n_bytes)) {
+    if (is_pinned) {
         return straight(way, to, from, n_bytes, error);
     }
     while (n_bytes > 0) {

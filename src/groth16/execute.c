@@ -149,7 +149,8 @@ static pm_status go_beside(struct pm_execution *execution, pm_error *error) {
         return PM_OK;
     }
     const uint64_t begin_ns = pm_clock_now_ns();
-    PM_TRY(table->lock_beside(execution->backend, execution->data.control, error));
+    PM_TRY(
+        table->lock_beside(execution->backend, &execution->plan, execution->data.control, error));
     record->lock_wait_ns = pm_clock_now_ns() - begin_ns;
     execution->beside_held = true;
     return PM_OK;
@@ -163,7 +164,7 @@ static pm_status take_lock(struct pm_execution *execution, pm_error *error) {
         return PM_OK;
     }
     const uint64_t begin_ns = pm_clock_now_ns();
-    PM_TRY(table->lock(execution->backend, execution->data.control, error));
+    PM_TRY(table->lock(execution->backend, &execution->plan, execution->data.control, error));
     record->lock_wait_ns = pm_clock_now_ns() - begin_ns;
     execution->lock_held = true;
     leave_beside(execution);

@@ -73,7 +73,7 @@ static pm_status key_menu(const struct pm_plan_sizes *sizes, const struct pm_pla
                           const struct pm_plan_choices *choices, struct menu *menu,
                           pm_error *error) {
     const bool has_window =
-        device->window_bytes != NULL && device->window_bytes(device, sizes) != 0;
+        device->window_bytes != NULL && device->window_bytes(device, sizes, choices) != 0;
     offer(menu, PM_KEY_RESIDENT, 0, "the key stays", "");
     if (has_window && (device->own_memory || sizes->key_bytes != 0)) {
         offer(menu, PM_KEY_STREAMED, 1, "the key is streamed", "");
@@ -125,6 +125,13 @@ static pm_status check_choices(const struct pm_plan_sizes *sizes,
  * What fits
  * ------------------------------------------------------------------------------------------- */
 
+uint64_t pm_plan_device_bytes(const struct pm_plan_device *device, enum pm_key_place place) {
+    uint64_t bytes = 0;
+    return __builtin_add_overflow(device->memory_bytes, device->there_bytes[place], &bytes)
+               ? UINT64_MAX
+               : bytes;
+}
+
 static uint64_t held_peak_bytes(const struct pm_plan *plan, uint32_t pool) {
     uint64_t bytes[PM_POOLS_MAX];
     pm_plan_remaining(plan, 0, bytes);
@@ -135,16 +142,19 @@ static uint64_t held_peak_bytes(const struct pm_plan *plan, uint32_t pool) {
 static uint64_t lacking_bytes(const struct pm_plan *plan, const struct pm_plan_device *device,
                               uint32_t pool, uint64_t *need, uint64_t *have) {
     const uint64_t limit = plan->choices.limit_bytes[pool];
+    const uint64_t counted =
+        pool == PM_POOL_PINNED ? plan->peak_bytes[pool] : held_peak_bytes(plan, pool);
     uint64_t lacking = 0;
-    if (limit != 0 && limit != PM_BUDGET_UNLIMITED && held_peak_bytes(plan, pool) > limit) {
-        *need = held_peak_bytes(plan, pool);
+    if (limit != 0 && limit != PM_BUDGET_UNLIMITED && counted > limit) {
+        *need = counted;
         *have = limit;
         lacking = *need - *have;
     }
-    if (pool == device->pool && plan->peak_bytes[pool] > device->memory_bytes &&
-        plan->peak_bytes[pool] - device->memory_bytes > lacking) {
+    const uint64_t bound = pm_plan_device_bytes(device, plan->choices.key);
+    if (pool == device->pool && plan->peak_bytes[pool] > bound &&
+        plan->peak_bytes[pool] - bound > lacking) {
         *need = plan->peak_bytes[pool];
-        *have = device->memory_bytes;
+        *have = bound;
         lacking = *need - *have;
     }
     return lacking;
@@ -355,4 +365,13 @@ void pm_plan_remaining(const struct pm_plan *plan, uint32_t step, uint64_t bytes
             bytes[pool] = held[pool] > bytes[pool] ? held[pool] : bytes[pool];
         }
     }
+}
+
+uint64_t pm_plan_beside_bytes(const struct pm_plan *plan) {
+    uint64_t most = 0;
+    for (uint32_t step = 0; step < plan->n_steps; step++) {
+        const uint64_t held = pm_plan_held_bytes(plan, step, plan->device_pool);
+        most = plan->steps[step].is_beside && held > most ? held : most;
+    }
+    return most;
 }

@@ -20,6 +20,8 @@
  *   msm h             a, H
  *   classify          w                             classes
  *   msm a, b1, l      w, classes, A, B1, L
+ *   -- or, in place of all sums of the device, side by side --
+ *   msm all           a, w, classes, H, A, B1, L, B2
  *   keep b            w                             b scalars        [where w need not survive]
  *   ======== end of start: the device is free ========
  *   msm b2            w | b scalars, B2
@@ -29,6 +31,11 @@
  * The order is that of the plan's steps, which is not everywhere this one: w is loaded right before
  * the first step that reads it, and on a device the scalars for B2 are kept first of all, so that
  * what was lent goes back as early as it can.
+ *
+ * Sums side by side. The points of a streamed key come over a bus. The sum of h computes for longer
+ * than its points take to come, the sums over w for less: one after the other, the bus waits for
+ * the first and the others wait for the bus. In one step, piece by piece in turn, neither waits. It
+ * needs a and w at once, so that a device with little memory makes the sums one by one.
  *
  * Where the scalars of the variables stand. A pm_witness is one array; the plan calls its beginning
  * caller inputs and the rest caller aux. The CPU reads it where it is: there is no w then, and the
@@ -87,6 +94,7 @@ enum pm_step_id {
     PM_STEP_MSM_A,
     PM_STEP_MSM_B1,
     PM_STEP_MSM_L,
+    PM_STEP_MSM_ALL, /* all sums of the device, side by side */
     PM_STEP_KEEP_B,
     PM_STEP_MSM_B2,
     PM_STEP_ASSEMBLY,
@@ -115,13 +123,16 @@ enum pm_buffer_id {
     PM_BUFFER_CLASSES,
     PM_BUFFER_B_SCALARS,
     /* of one step */
-    PM_BUFFER_STAGING,    /* page-locked, for uploads */
-    PM_BUFFER_KEY_WINDOW, /* device memory through which a streamed key goes, two halves */
-    PM_BUFFER_SCRATCH_H,  /* of the steps that make the quotient */
+    PM_BUFFER_STAGING,       /* page-locked, for uploads; or resident, with the device */
+    PM_BUFFER_PACKED,        /* device memory, where packed scalars land */
+    PM_BUFFER_MATRIX_WINDOW, /* device memory through which matrices of a streamed key go, */
+    PM_BUFFER_KEY_WINDOW,    /* and its points: also its matrices, where they have no other */
+    PM_BUFFER_SCRATCH_H,     /* of the steps that make the quotient */
     PM_BUFFER_SCRATCH_MSM_H,
     PM_BUFFER_SCRATCH_MSM_A,
     PM_BUFFER_SCRATCH_MSM_B1,
     PM_BUFFER_SCRATCH_MSM_L,
+    PM_BUFFER_SCRATCH_MSM_ALL, /* of all sums, which are computed one piece at a time */
     PM_BUFFER_SCRATCH_MSM_B2,
     PM_BUFFER_SCRATCH_VERIFY,
     PM_BUFFER_IDS
@@ -155,9 +166,9 @@ struct pm_plan_choices {
     uint64_t pending_bytes; /* of PM_BUFFER_PENDING, which only its owner knows; 0: none */
     /* The most of each pool that the proof itself may hold, beside key and lent arrays; choices
      * left open are made to fit: the fastest that does, and of those that are as fast one that none
-     * of the others needs less than. PM_BUDGET_UNLIMITED, or 0, where nobody counts. Under a limit
-     * of the host pool an open choice keeps a mapped key resident only if its file fits into that
-     * limit as well. */
+     * of the others needs less than. Of page-locked memory what stays with the device counts too.
+     * PM_BUDGET_UNLIMITED, or 0, where nobody counts. Under a limit of the host pool an open choice
+     * keeps a mapped key resident only if its file fits into that limit as well. */
     uint64_t limit_bytes[PM_POOLS_MAX];
 };
 
@@ -170,12 +181,18 @@ struct pm_plan_device {
     const char *name; /* "cpu", "cuda:0" */
     uint32_t pool;    /* where it computes: PM_POOL_HOST or its VRAM */
     uint32_t mechanism;
-    bool own_memory;        /* w, vectors and key must be uploaded */
-    bool classifies;        /* has a classify step */
-    bool b2_on_device;      /* can run B2 itself */
-    bool stages_sums;       /* what sums give comes back through the staging memory */
-    bool loads_beside;      /* w may go up while another proof has the device */
-    uint64_t memory_bytes;  /* of its pool, key included; UINT64_MAX: not bounded by the device */
+    bool own_memory;       /* w, vectors and key must be uploaded */
+    bool classifies;       /* has a classify step */
+    bool b2_on_device;     /* can run B2 itself */
+    bool stages_sums;      /* what sums give comes back through the staging memory */
+    bool loads_beside;     /* w may go up while another proof has the device */
+    bool sums_together;    /* can make the sums of a streamed key side by side */
+    bool keeps_staging;    /* its staging memory stays with it: once, and for steps beside */
+    uint64_t memory_bytes; /* of its pool; UINT64_MAX: not bounded by the device */
+    uint64_t keys_bytes;   /* that keys hold beside it */
+    /* By enum pm_key_place: of keys_bytes, what this key holds already when it is there in this
+     * way, or what may be had by taking other keys away. Who asks for a plan fills it in. */
+    uint64_t there_bytes[PM_KEY_STREAMED + 1];
     uint64_t staging_bytes; /* page-locked, through which uploads go; 0: none */
     uint32_t threads;       /* of the CPU's team */
     void *user;
@@ -188,10 +205,21 @@ struct pm_plan_device {
                               const struct pm_plan_sizes *sizes);
     uint64_t (*key_bytes)(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
                           enum pm_key_place place); /* resident on the device; 0 on the CPU */
-    /* Of a streamed key: device memory, or on the CPU the mapped pages of its file at a time. */
-    uint64_t (*window_bytes)(const struct pm_plan_device *device,
+    /* Of a streamed key: device memory, or on the CPU the mapped pages of its file at a time.
+     * choices as the caller made them: its form, key and b2 may be ANY. */
+    uint64_t (*window_bytes)(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
+                             const struct pm_plan_choices *choices);
+    /* That of its matrices. NULL: they go through the other one. */
+    uint64_t (*matrix_window_bytes)(const struct pm_plan_device *device,
+                                    const struct pm_plan_sizes *sizes,
+                                    const struct pm_plan_choices *choices);
+    /* NULL: scalars are not packed. */
+    uint64_t (*packed_bytes)(const struct pm_plan_device *device,
                              const struct pm_plan_sizes *sizes);
 };
+
+/* What a plan with the key in this place may take of the device's pool, key included. */
+uint64_t pm_plan_device_bytes(const struct pm_plan_device *device, enum pm_key_place place);
 
 struct pm_plan_step {
     enum pm_step_id id;
@@ -253,6 +281,9 @@ uint64_t pm_plan_held_bytes(const struct pm_plan *plan, uint32_t step, uint32_t 
 /* What is still to be reserved once steps before `step` have ended: the most of each pool that any
  * step from it on holds, resident and lent buffers and files left out. step may be n_steps (0). */
 void pm_plan_remaining(const struct pm_plan *plan, uint32_t step, uint64_t bytes[PM_POOLS_MAX]);
+
+/* Of the device's pool, the most that it holds while it runs beside another proof. */
+uint64_t pm_plan_beside_bytes(const struct pm_plan *plan);
 
 /* ---- Sizes without a key ----------------------------------------------------------------------
  */

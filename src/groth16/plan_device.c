@@ -29,8 +29,10 @@ static uint64_t cpu_scratch_bytes(const struct pm_plan_device *device, enum pm_s
 
 /* A parameter file is decoded when it is opened: there is nothing to stream. */
 static uint64_t cpu_window_bytes(const struct pm_plan_device *device,
-                                 const struct pm_plan_sizes *sizes) {
+                                 const struct pm_plan_sizes *sizes,
+                                 const struct pm_plan_choices *choices) {
     (void)device;
+    (void)choices;
     return sizes->reduction == PM_REDUCTION_SNARKJS ? least(PM_KEY_WINDOW_BYTES, sizes->key_bytes)
                                                     : 0;
 }
@@ -61,6 +63,18 @@ static uint64_t card_msm_bytes(const struct pm_plan_sizes *sizes, uint64_t n,
     return sort_bytes + CARD_WINDOWS * CARD_BUCKETS * xyzz_bytes;
 }
 
+/* That of the sum that takes most. */
+static uint64_t card_msms_bytes(const struct pm_plan_sizes *sizes,
+                                const struct pm_plan_choices *choices) {
+    const uint64_t n[] = {sizes->n_h, sizes->n_a, sizes->n_b, sizes->n_l};
+    uint64_t most = choices->b2 == PM_B2_IN_START ? card_msm_bytes(sizes, sizes->n_b, 2) : 0;
+    for (size_t i = 0; i < sizeof n / sizeof n[0]; i++) {
+        const uint64_t bytes = card_msm_bytes(sizes, n[i], 1);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static uint64_t card_scratch_bytes(const struct pm_plan_device *device, enum pm_step_id step,
                                    const struct pm_plan_sizes *sizes,
                                    const struct pm_plan_choices *choices) {
@@ -77,6 +91,8 @@ static uint64_t card_scratch_bytes(const struct pm_plan_device *device, enum pm_
         return choices->b2 == PM_B2_IN_START
                    ? card_msm_bytes(sizes, sizes->n_b, 2)
                    : pm_key_scratch_bytes(sizes, choices, step, device->threads);
+    case PM_STEP_MSM_ALL:
+        return card_msms_bytes(sizes, choices);
     default:
         return 0;
     }
@@ -98,9 +114,11 @@ static uint64_t card_key_bytes(const struct pm_plan_device *device,
 }
 
 static uint64_t card_window_bytes(const struct pm_plan_device *device,
-                                  const struct pm_plan_sizes *sizes) {
+                                  const struct pm_plan_sizes *sizes,
+                                  const struct pm_plan_choices *choices) {
     (void)device;
     (void)sizes;
+    (void)choices;
     return PM_CARD_WINDOW_BYTES;
 }
 
@@ -111,6 +129,7 @@ void pm_plan_device_card(uint64_t memory_bytes, uint32_t threads, struct pm_plan
                                       .own_memory = true,
                                       .classifies = true,
                                       .b2_on_device = true,
+                                      .sums_together = true,
                                       .memory_bytes = memory_bytes,
                                       .staging_bytes = PM_CARD_STAGING_BYTES,
                                       .threads = threads,

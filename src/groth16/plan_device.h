@@ -16,9 +16,11 @@ void pm_plan_device_cpu(uint32_t threads, struct pm_plan_device *device);
  *
  *   an MSM       windows of 16 bits, PM_CARD_PIECE_POINTS points at a time: a digit and an index of
  *                4 bytes each a window and point, in and out of the sort, and a bucket array a
- * window transforms   in place classes      two bits and an index of 4 bytes a variable key points,
- * matrices, densities, 2^(log_n - 1) twiddle factors; streamed: only the last two, and a window of
- * two halves
+ *                window
+ *   transforms   in place
+ *   classes      two bits and an index of 4 bytes a variable
+ *   key          points, matrices, densities, 2^(log_n - 1) twiddle factors; streamed: only the
+ *                last two, and a window for the others
  */
 #define PM_CARD_PIECE_POINTS (UINT64_C(1) << 22)
 #define PM_CARD_WINDOW_BYTES (UINT64_C(512) << 20)

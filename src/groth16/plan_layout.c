@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "groth16/plan_layout.h"
 
+#include "base/budget.h"
 #include "base/limits.h"
 #include "groth16/density.h"
 #include "groth16/verify.h"
@@ -10,7 +11,9 @@ _Static_assert(PM_STEP_IDS <= 32, "a set of steps is one word");
 #define ALL_STEPS UINT32_MAX
 
 /* The queries' sums, the quotient, and the steps of a streamed key: sets of steps. */
-#define MSMS_OF_W (STEP(PM_STEP_MSM_A) | STEP(PM_STEP_MSM_B1) | STEP(PM_STEP_MSM_L))
+#define MSMS_OF_W                                                                                  \
+    (STEP(PM_STEP_MSM_A) | STEP(PM_STEP_MSM_B1) | STEP(PM_STEP_MSM_L) | STEP(PM_STEP_MSM_ALL))
+#define MSMS_OF_H (STEP(PM_STEP_MSM_H) | STEP(PM_STEP_MSM_ALL))
 #define QUOTIENT_STEPS                                                                             \
     (STEP(PM_STEP_QUOTIENT) | STEP(PM_STEP_COSET_PRODUCT) | STEP(PM_STEP_QUOTIENT_OF_C))
 
@@ -21,6 +24,7 @@ struct layout {
     bool from_w, two_vectors, streamed;
     bool copies_w;  /* there is a w */
     bool beside;    /* and it is loaded before the device is held */
+    bool together;  /* the device's sums are one step */
     bool b2_on_cpu; /* although the plan is for a device */
 };
 
@@ -58,7 +62,9 @@ static void add_quotient_steps(struct layout *layout) {
     } else {
         add_step(layout, PM_STEP_QUOTIENT, false);
     }
-    add_step(layout, PM_STEP_MSM_H, false);
+    if (!layout->together) {
+        add_step(layout, PM_STEP_MSM_H, false);
+    }
 }
 
 static void add_steps(struct layout *layout) {
@@ -77,13 +83,17 @@ static void add_steps(struct layout *layout) {
     if (device->classifies) {
         add_step(layout, PM_STEP_CLASSIFY, false);
     }
-    add_step(layout, PM_STEP_MSM_A, false);
-    add_step(layout, PM_STEP_MSM_B1, false);
-    add_step(layout, PM_STEP_MSM_L, false);
+    if (layout->together) {
+        add_step(layout, PM_STEP_MSM_ALL, false);
+    } else {
+        add_step(layout, PM_STEP_MSM_A, false);
+        add_step(layout, PM_STEP_MSM_B1, false);
+        add_step(layout, PM_STEP_MSM_L, false);
+    }
     if (keeps_b && !device->own_memory) {
         add_step(layout, PM_STEP_KEEP_B, false);
     }
-    if (plan->choices.b2 == PM_B2_IN_START) {
+    if (plan->choices.b2 == PM_B2_IN_START && (!layout->together || layout->b2_on_cpu)) {
         add_step(layout, PM_STEP_MSM_B2, layout->b2_on_cpu);
     }
     plan->n_start_steps = plan->n_steps;
@@ -152,13 +162,13 @@ static uint32_t users_of_c(const struct layout *layout) {
     return steps;
 }
 
-/* Steps on the device that read a query or a matrix. */
-static uint32_t readers_of_key(const struct layout *layout) {
-    uint32_t steps = MSMS_OF_W | STEP(PM_STEP_MSM_H);
-    if (layout->from_w) {
-        steps |= STEP(PM_STEP_PRODUCTS) | STEP(PM_STEP_RECOMPUTE_C);
-    }
-    return steps | (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2));
+/* Steps on the device that read a matrix, or a query. */
+static uint32_t readers_of_matrices(const struct layout *layout) {
+    return layout->from_w ? STEP(PM_STEP_PRODUCTS) | STEP(PM_STEP_RECOMPUTE_C) : 0;
+}
+
+static uint32_t readers_of_points(const struct layout *layout) {
+    return MSMS_OF_W | MSMS_OF_H | (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2));
 }
 
 static uint32_t users_of_staging(const struct layout *layout) {
@@ -167,9 +177,9 @@ static uint32_t users_of_staging(const struct layout *layout) {
         steps |= STEP(PM_STEP_RECOMPUTE_C);
     }
     if (layout->device->stages_sums) {
-        steps |= MSMS_OF_W | STEP(PM_STEP_MSM_H) | (layout->b2_on_cpu ? 0 : STEP(PM_STEP_MSM_B2));
+        steps |= readers_of_points(layout);
     }
-    return steps | (layout->streamed ? readers_of_key(layout) : 0);
+    return steps | (layout->streamed ? readers_of_matrices(layout) | readers_of_points(layout) : 0);
 }
 
 /* ---------------------------------------------------------------------------------------------
@@ -233,14 +243,18 @@ static void add_buffer(struct layout *layout, enum pm_buffer_id id, uint64_t byt
     if (bytes == 0 || (users & present) == 0) {
         return;
     }
-    const bool of_key = id == PM_BUFFER_KEY_FILE || id == PM_BUFFER_KEY_HOST ||
-                        id == PM_BUFFER_KEY_DEVICE || id == PM_BUFFER_KEY_WINDOW;
+    const bool is_resident = id == PM_BUFFER_KEY_FILE || id == PM_BUFFER_KEY_HOST ||
+                             id == PM_BUFFER_KEY_DEVICE ||
+                             (id == PM_BUFFER_STAGING && layout->device->keeps_staging);
+    const bool is_public = id == PM_BUFFER_KEY_FILE || id == PM_BUFFER_KEY_HOST ||
+                           id == PM_BUFFER_KEY_DEVICE || id == PM_BUFFER_KEY_WINDOW ||
+                           id == PM_BUFFER_MATRIX_WINDOW || id == PM_BUFFER_DENSITIES;
     struct pm_plan_buffer buffer = {
         .id = id,
         .bytes = bytes,
         .pool = pool,
-        .lifetime = of_key && id != PM_BUFFER_KEY_WINDOW ? PM_LIFETIME_RESIDENT : PM_LIFETIME_PROOF,
-        .secret = !of_key && pool != PM_POOL_CALLER && id != PM_BUFFER_DENSITIES,
+        .lifetime = is_resident ? PM_LIFETIME_RESIDENT : PM_LIFETIME_PROOF,
+        .secret = !is_public && pool != PM_POOL_CALLER,
     };
     set_steps(plan, users, &buffer);
     buffer.mechanism = mechanism_of(layout, &buffer);
@@ -272,7 +286,7 @@ static void add_key_buffers(struct layout *layout) {
     uint64_t file_bytes = sizes->key_bytes;
     uint64_t window_bytes = 0;
     if (layout->streamed && device->window_bytes != NULL) {
-        window_bytes = device->window_bytes(device, sizes);
+        window_bytes = device->window_bytes(device, sizes, &plan->choices);
     }
     if (layout->streamed && !device->own_memory && window_bytes < file_bytes) {
         file_bytes = window_bytes;
@@ -286,9 +300,22 @@ static void add_key_buffers(struct layout *layout) {
         add_buffer(layout, PM_BUFFER_KEY_DEVICE,
                    device->key_bytes(device, sizes, plan->choices.key), device->pool, ALL_STEPS);
     }
-    add_buffer(layout, PM_BUFFER_KEY_WINDOW, window_bytes, device->pool, readers_of_key(layout));
-    add_buffer(layout, PM_BUFFER_STAGING, device->staging_bytes, PM_POOL_PINNED,
-               users_of_staging(layout));
+    uint32_t users = readers_of_points(layout);
+    if (device->matrix_window_bytes == NULL) {
+        users |= readers_of_matrices(layout);
+    } else if (layout->streamed) {
+        add_buffer(layout, PM_BUFFER_MATRIX_WINDOW,
+                   device->matrix_window_bytes(device, sizes, &plan->choices), device->pool,
+                   readers_of_matrices(layout));
+    }
+    add_buffer(layout, PM_BUFFER_KEY_WINDOW, window_bytes, device->pool, users);
+    const uint64_t n_stagings = device->keeps_staging && layout->beside ? 2 : 1;
+    add_buffer(layout, PM_BUFFER_STAGING, n_stagings * device->staging_bytes, PM_POOL_PINNED,
+               device->keeps_staging ? ALL_STEPS : users_of_staging(layout));
+    if (device->packed_bytes != NULL) {
+        add_buffer(layout, PM_BUFFER_PACKED, device->packed_bytes(device, sizes), device->pool,
+                   STEP(PM_STEP_LOAD_WITNESS));
+    }
 }
 
 static uint32_t steps_of_start(const struct layout *layout) {
@@ -314,7 +341,7 @@ static void add_proof_buffers(struct layout *layout) {
         add_buffer(layout, PM_BUFFER_W, sizes->n_vars * PM_FR_BYTES, device->pool,
                    readers_of_w(layout) | STEP(PM_STEP_LOAD_WITNESS));
     }
-    add_buffer(layout, PM_BUFFER_A, vector_bytes, device->pool, until_h | STEP(PM_STEP_MSM_H));
+    add_buffer(layout, PM_BUFFER_A, vector_bytes, device->pool, until_h | MSMS_OF_H);
     add_buffer(layout, PM_BUFFER_B, vector_bytes, device->pool,
                until_h | STEP(PM_STEP_RECOMPUTE_C));
     if (!layout->two_vectors) {
@@ -331,6 +358,14 @@ static void add_proof_buffers(struct layout *layout) {
     }
 }
 
+static bool has_step(const struct pm_plan *plan, enum pm_step_id id) {
+    uint32_t i = 0;
+    while (i < plan->n_steps && plan->steps[i].id != id) {
+        ++i;
+    }
+    return i < plan->n_steps;
+}
+
 static uint64_t scratch_of(const struct layout *layout, enum pm_step_id step) {
     const struct pm_plan_device *device = layout->device;
     return device->scratch_bytes == NULL
@@ -342,11 +377,10 @@ static void add_scratch_buffers(struct layout *layout) {
     static const struct {
         enum pm_buffer_id buffer;
         enum pm_step_id step;
-    } sums[] = {{PM_BUFFER_SCRATCH_MSM_H, PM_STEP_MSM_H},
-                {PM_BUFFER_SCRATCH_MSM_A, PM_STEP_MSM_A},
-                {PM_BUFFER_SCRATCH_MSM_B1, PM_STEP_MSM_B1},
-                {PM_BUFFER_SCRATCH_MSM_L, PM_STEP_MSM_L},
-                {PM_BUFFER_SCRATCH_MSM_B2, PM_STEP_MSM_B2}};
+    } sums[] = {
+        {PM_BUFFER_SCRATCH_MSM_H, PM_STEP_MSM_H},     {PM_BUFFER_SCRATCH_MSM_A, PM_STEP_MSM_A},
+        {PM_BUFFER_SCRATCH_MSM_B1, PM_STEP_MSM_B1},   {PM_BUFFER_SCRATCH_MSM_L, PM_STEP_MSM_L},
+        {PM_BUFFER_SCRATCH_MSM_ALL, PM_STEP_MSM_ALL}, {PM_BUFFER_SCRATCH_MSM_B2, PM_STEP_MSM_B2}};
     const enum pm_step_id of_quotient[] = {PM_STEP_QUOTIENT, PM_STEP_COSET_PRODUCT,
                                            PM_STEP_RECOMPUTE_C, PM_STEP_QUOTIENT_OF_C};
     uint64_t most = 0;
@@ -359,8 +393,10 @@ static void add_scratch_buffers(struct layout *layout) {
     add_buffer(layout, PM_BUFFER_SCRATCH_H, most, layout->device->pool, users);
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         const bool on_cpu = sums[i].step == PM_STEP_MSM_B2 && layout->b2_on_cpu;
-        add_buffer(layout, sums[i].buffer, scratch_of(layout, sums[i].step),
-                   on_cpu ? PM_POOL_HOST : layout->device->pool, STEP(sums[i].step));
+        if (has_step(layout->plan, sums[i].step)) {
+            add_buffer(layout, sums[i].buffer, scratch_of(layout, sums[i].step),
+                       on_cpu ? PM_POOL_HOST : layout->device->pool, STEP(sums[i].step));
+        }
     }
     const struct pm_plan_sizes *sizes = &layout->plan->sizes;
     add_buffer(layout, PM_BUFFER_SCRATCH_VERIFY,
@@ -386,9 +422,9 @@ static void draw_curve(struct pm_plan *plan) {
 }
 
 /* beside: w is loaded before the device is held, if it is the first that the device is asked for.
- */
+ * together: the device's sums are made side by side, if their key is streamed. */
 static pm_status lay_out(struct pm_plan *plan, const struct pm_plan_device *device, bool beside,
-                         pm_error *error) {
+                         bool together, pm_error *error) {
     const struct pm_plan_sizes sizes = plan->sizes;
     const struct pm_plan_choices choices = plan->choices;
     *plan = (struct pm_plan){.sizes = sizes,
@@ -404,6 +440,7 @@ static pm_status lay_out(struct pm_plan *plan, const struct pm_plan_device *devi
         .streamed = choices.key == PM_KEY_STREAMED,
         .copies_w = device->own_memory || choices.scalars_are_lent,
         .beside = beside && device->own_memory && choices.vectors == PM_VECTORS_FROM_W,
+        .together = together && choices.key == PM_KEY_STREAMED && device->own_memory,
         .b2_on_cpu = device->own_memory && (choices.b2 != PM_B2_IN_START || !device->b2_on_device),
     };
     add_steps(&layout);
@@ -420,14 +457,33 @@ static pm_status lay_out(struct pm_plan *plan, const struct pm_plan_device *devi
     return PM_OK;
 }
 
-/* One proof has the device and all that its plan says; a second one may hold w beside it. */
+/* more_bytes: of somebody else's, beside all that the plan has. */
+static bool fits_with(const struct pm_plan *plan, const struct pm_plan_device *device,
+                      uint64_t more_bytes) {
+    const uint64_t bound = pm_plan_device_bytes(device, plan->choices.key);
+    const uint64_t peak_bytes = plan->peak_bytes[device->pool];
+    return peak_bytes <= bound && more_bytes <= bound - peak_bytes;
+}
+
+static bool keeps_limit(const struct pm_plan *plan, uint32_t pool) {
+    const uint64_t limit = plan->choices.limit_bytes[pool];
+    uint64_t held[PM_POOLS_MAX];
+    pm_plan_remaining(plan, 0, held);
+    return limit == 0 || limit == PM_BUDGET_UNLIMITED || held[pool] <= limit;
+}
+
+/* One proof has the device and all that its plan says; a second one may hold w beside it. Sums side
+ * by side save more time than that. */
 pm_status pm_plan_lay_out(struct pm_plan *plan, const struct pm_plan_device *device,
                           pm_error *error) {
-    const uint64_t w_bytes = plan->sizes.n_vars * PM_FR_BYTES;
-    PM_TRY(lay_out(plan, device, device->loads_beside, error));
-    const uint64_t peak_bytes = plan->peak_bytes[device->pool];
-    return device->loads_beside && (peak_bytes > device->memory_bytes ||
-                                    w_bytes > device->memory_bytes - peak_bytes)
-               ? lay_out(plan, device, false, error)
+    const bool beside = device->loads_beside;
+    PM_TRY(lay_out(plan, device, beside, device->sums_together, error));
+    bool together = has_step(plan, PM_STEP_MSM_ALL);
+    if (together && (!fits_with(plan, device, 0) || !keeps_limit(plan, device->pool))) {
+        together = false;
+        PM_TRY(lay_out(plan, device, beside, together, error));
+    }
+    return beside && !fits_with(plan, device, pm_plan_beside_bytes(plan))
+               ? lay_out(plan, device, false, together, error)
                : PM_OK;
 }

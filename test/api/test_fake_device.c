@@ -248,7 +248,7 @@ static void a_wait_for_the_device_can_be_cancelled(void **state) {
     struct fake_device *device = places.device[PLACE_FAKE];
     pm_error error = PM_ERROR_INIT;
     pm_pending *pending = NULL;
-    assert_int_equal(device->backend.table->lock(&device->backend, NULL, &error), PM_OK);
+    assert_int_equal(device->backend.table->lock(&device->backend, NULL, NULL, &error), PM_OK);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     const pm_control soon = {.struct_bytes = sizeof soon,

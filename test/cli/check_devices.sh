@@ -254,6 +254,8 @@ if [ -z "$is_static" ]; then
           == [(x["buffer"], x["planned_bytes"], x["pool"], x["mechanism"])
               for x in j["memory"]["buffers"]]'
     json 'json.load(open("planned.json"))["plan"]["device"] == "cuda:0"'
+    json '[s["name"] for s in json.load(open("planned.json"))["plan"]["steps"] if s["beside"]]
+          == ["load witness"]'
     json 'all(x["planned_bytes"] == x["measured_bytes"] for x in j["memory"]["buffers"])'
     json 'all(x["mechanism"] == x.get("measured_mechanism", x["mechanism"])
               for x in j["memory"]["buffers"])'
@@ -262,9 +264,10 @@ if [ -z "$is_static" ]; then
     json 'max(x["device_measured_bytes"] for x in j["memory"]["steps"])
           == j["stats"]["device_peak_bytes"] > 0'
     json '{x["pool"]: x["mechanism"] for x in j["memory"]["buffers"] if x["lifetime"] != "resident"}
-          .items() >= {"vram:0": "cudaMallocAsync", "pinned": "cudaHostAlloc"}.items()'
-    json '[(x["pool"], x["mechanism"]) for x in j["memory"]["buffers"]
-           if x["buffer"] == "key on device"] == [("vram:0", "cudaMalloc")]'
+          .items() >= {"vram:0": "cudaMallocAsync"}.items()'
+    json '[(x["buffer"], x["pool"], x["mechanism"]) for x in j["memory"]["buffers"]
+           if x["buffer"] in ("key on device", "staging")]
+          == [("key on device", "vram:0", "cudaMalloc"), ("staging", "pinned", "cudaHostAlloc")]'
     json 'j["memory"]["divergences"] == 0 and "vram:0" in [x["pool"] for x in j["memory"]["pools"]]'
     n_checks=$((n_checks + 1))
     python3 - <<'PY' || fail "the trace does not show the device"
@@ -279,7 +282,9 @@ sys.exit(not (trace["otherData"]["device"] == "cuda:0" and
               there >= {"load witness", "quotient", "msm h", "msm a", "msm b2"} and
               "assembly" not in there and "self-verification" not in there and
               all(spans[n]["args"]["in_device_lock"] for n in there if n != "load witness") and
-              counters >= {"live: vram:0", "live: pinned", "planned: device, key included"}))
+              spans["load witness"]["args"]["beside"] and
+              not any(spans[n]["args"]["beside"] for n in there if n != "load witness") and
+              counters >= {"live: vram:0", "planned: device, key included"}))
 PY
     on_fake 0 prove --device cuda --memory
     says "on the device"

@@ -76,7 +76,7 @@ static pm_status prove(const struct proof_case *subject, pm_prove_options *optio
 static void prove_well(const struct proof_case *subject) {
     pm_error error = PM_ERROR_INIT;
     pm_proof proof;
-    pm_prove_options options = {.struct_bytes = sizeof options};
+    pm_prove_options options = {.struct_bytes = sizeof options, .no_self_verify = 1};
     toy_expect(prove(subject, &options, &proof, &error), PM_OK, &error);
     assert_int_equal(proof_case_verify(subject, &proof), PM_OK);
 }
@@ -115,30 +115,35 @@ static void evict(const struct proof_case *subject) {
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
-/* Reports C1, C10 and RC4: the n-th allocation fails, for every n, the key's own included. */
+/* Reports C1, C10 and RC4: the n-th allocation fails, for every n, the key's own included. That one
+ * is tried again when the pool has given back what it keeps, and then does not fail. */
 static void RC4_every_allocation_on_the_card_may_fail(void **state) {
     (void)state;
     for (size_t i = 0; i < 2 * N_SUBJECTS; ++i) {
         const struct proof_case *subject = &subjects[i / 2];
-        uint64_t n_failures = 0;
+        uint64_t n_failures = 0, n_trims = 0;
         for (uint64_t n = 1;; ++n) {
             pm_error error = PM_ERROR_INIT;
             evict(subject);
+            fake_gpu.n_closed = 0;
             fake_gpu.fail_allocation_at = n;
             const pm_status status = prove_badly(subject, 1 + i % 2, &error);
             const bool was_met = fake_gpu.fail_allocation_at == 0;
+            const uint64_t n_closed = fake_gpu.n_closed;
             fake_gpu_heal();
             if (!was_met) {
                 toy_expect(status, PM_OK, &error);
                 break;
             }
-            toy_expect(status, PM_NO_MEMORY, &error);
-            assert_true(error.need > 0);
-            ++n_failures;
+            n_trims += n_closed;
+            assert_true(n_closed <= 1);
+            assert_true(status == (n_closed != 0 ? PM_OK : PM_NO_MEMORY));
+            assert_true(status == PM_OK || error.need > 0);
+            n_failures += status != PM_OK;
             prove_well(subject);
             evict(subject);
         }
-        assert_true(n_failures >= 10);
+        assert_true(n_failures >= 5 && n_trims >= 3);
         evict(subject);
     }
 }
@@ -205,7 +210,7 @@ static void A14_memory_may_be_taken_by_others(void **state) {
         }
     }
     print_message("  %u without a plan, %u failed\n", n_unplanned, n_failed);
-    assert_true(n_unplanned >= N_SUBJECTS && n_failed >= 20 * N_SUBJECTS);
+    assert_true(n_unplanned >= 1 && n_failed >= 20 * N_SUBJECTS);
 }
 
 /* Limits that the caller sets, down to what nothing fits into: kept, or refused before any work. */
@@ -419,7 +424,7 @@ static void a_wait_for_the_card_can_be_cancelled(void **state) {
     (void)state;
     pm_error error = PM_ERROR_INIT;
     pm_pending *pending = NULL;
-    toy_expect(backend->table->lock(backend, NULL, &error), PM_OK, &error);
+    toy_expect(backend->table->lock(backend, NULL, NULL, &error), PM_OK, &error);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     const pm_control soon = {.struct_bytes = sizeof soon,

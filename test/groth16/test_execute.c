@@ -54,9 +54,11 @@ static pm_status may_fail(struct recorder *recorder, const char *what, pm_error 
     return PM_OK;
 }
 
-static pm_status lock(struct pm_backend *backend, const pm_control *control, pm_error *error) {
+static pm_status lock(struct pm_backend *backend, const struct pm_plan *plan,
+                      const pm_control *control, pm_error *error) {
     struct recorder *recorder = recorder_of(backend);
     (void)control;
+    assert_string_equal(plan->device_name, "recorder");
     assert_false(recorder->is_locked);
     PM_TRY(may_fail(recorder, "lock", error));
     recorder->is_locked = true;
@@ -298,10 +300,11 @@ static void steps_buffers_and_lock_come_in_order(void **state) {
     run_close(&run);
 }
 
-static pm_status lock_beside(struct pm_backend *backend, const pm_control *control,
-                             pm_error *error) {
+static pm_status lock_beside(struct pm_backend *backend, const struct pm_plan *plan,
+                             const pm_control *control, pm_error *error) {
     struct recorder *recorder = recorder_of(backend);
     (void)control;
+    assert_int_equal(plan->n_steps, 5);
     PM_TRY(may_fail(recorder, "place", error));
     recorder->is_beside = true;
     say(recorder, "next ");

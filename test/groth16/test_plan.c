@@ -54,8 +54,21 @@ static uint64_t odd_key(const struct pm_plan_device *device, const struct pm_pla
     return place == PM_KEY_STREAMED ? odd_bytes(device, 101) : pm_plan_point_bytes(sizes);
 }
 
-static uint64_t odd_window(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes) {
+static uint64_t odd_window(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
+                           const struct pm_plan_choices *choices) {
+    (void)choices;
     return odd_bytes(device, 102) + sizes->log_n + 1;
+}
+
+static uint64_t odd_matrix_window(const struct pm_plan_device *device,
+                                  const struct pm_plan_sizes *sizes,
+                                  const struct pm_plan_choices *choices) {
+    assert_true(choices->key == PM_KEY_STREAMED);
+    return odd_bytes(device, 103) + sizes->log_n + 1;
+}
+
+static uint64_t odd_packed(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes) {
+    return odd_bytes(device, 104) + sizes->n_vars;
 }
 
 static void random_device(struct seeded_random *random, struct odd_device *odd) {
@@ -76,6 +89,8 @@ static void random_device(struct seeded_random *random, struct odd_device *odd) 
             .b2_on_device = seeded_random_below(random, 2) != 0,
             .stages_sums = seeded_random_below(random, 2) != 0,
             .loads_beside = seeded_random_below(random, 2) != 0,
+            .sums_together = seeded_random_below(random, 2) != 0,
+            .keeps_staging = seeded_random_below(random, 2) != 0,
             .memory_bytes = UINT64_MAX,
             .staging_bytes = seeded_random_below(random, 2) * 4096,
             .threads = threads,
@@ -83,7 +98,9 @@ static void random_device(struct seeded_random *random, struct odd_device *odd) 
             .scratch_bytes = odd_scratch,
             .classes_bytes = odd_classes,
             .key_bytes = odd_key,
-            .window_bytes = seeded_random_below(random, 2) != 0 ? odd_window : NULL};
+            .window_bytes = seeded_random_below(random, 2) != 0 ? odd_window : NULL,
+            .matrix_window_bytes = seeded_random_below(random, 2) != 0 ? odd_matrix_window : NULL,
+            .packed_bytes = seeded_random_below(random, 2) != 0 ? odd_packed : NULL};
     }
 }
 
@@ -168,6 +185,15 @@ static void touch_key(const struct pm_plan *plan, struct uses *uses) {
     }
 }
 
+static void touch_matrices(const struct pm_plan *plan, const struct pm_plan_device *device,
+                           struct uses *uses) {
+    if (plan->choices.key == PM_KEY_STREAMED && plan->device_pool != PM_POOL_HOST) {
+        touch(uses,
+              device->matrix_window_bytes != NULL ? PM_BUFFER_MATRIX_WINDOW : PM_BUFFER_KEY_WINDOW);
+        touch(uses, PM_BUFFER_STAGING);
+    }
+}
+
 static void vector_step(const struct pm_plan *plan, const struct pm_plan_device *device,
                         enum pm_step_id id, struct uses *uses) {
     const struct pm_plan_choices *choices = &plan->choices;
@@ -185,7 +211,7 @@ static void vector_step(const struct pm_plan *plan, const struct pm_plan_device 
         read_w(plan, uses);
         uses->writes[PM_BUFFER_A] = uses->writes[PM_BUFFER_B] = true;
         uses->writes[PM_BUFFER_C] = makes_c;
-        touch_key(plan, uses);
+        touch_matrices(plan, device, uses);
         break;
     case PM_STEP_QUOTIENT:
         touch(uses, PM_BUFFER_C);
@@ -204,7 +230,7 @@ static void vector_step(const struct pm_plan *plan, const struct pm_plan_device 
         }
         if (choices->vectors == PM_VECTORS_FROM_W) {
             read_w(plan, uses);
-            touch_key(plan, uses);
+            touch_matrices(plan, device, uses);
         } else {
             uses->reads[PM_BUFFER_CALLER_C] = choices->caller_brings_c;
             uses->reads[PM_BUFFER_CALLER_A] = !choices->caller_brings_c;
@@ -241,6 +267,9 @@ static void step_uses(const struct pm_plan *plan, const struct pm_plan_device *d
         read_lent_scalars(uses);
         uses->writes[PM_BUFFER_W] = true;
         touch(uses, PM_BUFFER_STAGING);
+        if (device->packed_bytes != NULL) {
+            touch(uses, PM_BUFFER_PACKED);
+        }
         break;
     case PM_STEP_MSM_H:
         uses->reads[PM_BUFFER_A] = true;
@@ -258,6 +287,14 @@ static void step_uses(const struct pm_plan *plan, const struct pm_plan_device *d
         read_w(plan, uses);
         uses->reads[PM_BUFFER_CLASSES] = device->classifies;
         touch(uses, (enum pm_buffer_id)(PM_BUFFER_SCRATCH_MSM_A + (id - PM_STEP_MSM_A)));
+        touch_key(plan, uses);
+        touch_outputs(device, uses);
+        break;
+    case PM_STEP_MSM_ALL:
+        read_w(plan, uses);
+        uses->reads[PM_BUFFER_A] = true;
+        uses->reads[PM_BUFFER_CLASSES] = device->classifies;
+        touch(uses, PM_BUFFER_SCRATCH_MSM_ALL);
         touch_key(plan, uses);
         touch_outputs(device, uses);
         break;
@@ -383,8 +420,10 @@ static void check_buffers(const struct pm_plan *plan) {
         const bool locked = plan->steps[buffer->first_step].in_device_lock &&
                             plan->steps[buffer->last_step].in_device_lock;
         assert_true(pm_plan_find(plan, buffer->id) == buffer); /* one of each */
-        assert_true(buffer->secret == (is_held(buffer) && buffer->id != PM_BUFFER_KEY_WINDOW &&
-                                       buffer->id != PM_BUFFER_DENSITIES));
+        assert_true(buffer->secret ==
+                    ((is_held(buffer) || buffer->id == PM_BUFFER_STAGING) &&
+                     buffer->id != PM_BUFFER_KEY_WINDOW && buffer->id != PM_BUFFER_MATRIX_WINDOW &&
+                     buffer->id != PM_BUFFER_DENSITIES));
         assert_true(buffer->in_device_lock == (is_held(buffer) && locked));
         if (buffer->pool == PM_POOL_HOST) {
             assert_true(buffer->mechanism == (buffer->secret || buffer->bytes >= (256 << 10)
@@ -484,7 +523,8 @@ static bool keeps_limits(const struct pm_plan *plan, const struct pm_plan_device
             return false;
         }
     }
-    return plan->peak_bytes[device->pool] <= device->memory_bytes;
+    return plan->peak_bytes[device->pool] <=
+           device->memory_bytes + device->there_bytes[plan->choices.key];
 }
 
 /* Whether any choice at all fits, tried one by one without limits. */
@@ -493,13 +533,14 @@ static bool any_choice_fits(const struct pm_plan_sizes *sizes, const struct pm_p
     struct pm_plan_device unbounded = *device;
     unbounded.memory_bytes = UINT64_MAX;
     bool fits = false;
-    for (int i = 0; i < 2 * 2 * 3; i++) {
+    for (int i = 0; i < 2 * 2 * 3 * 2; i++) {
         static struct pm_plan plan;
         struct pm_plan_choices choices = *limited;
+        unbounded.sums_together = device->sums_together && i < 2 * 2 * 3;
         memset(choices.limit_bytes, 0, sizeof choices.limit_bytes);
         choices.form = (enum pm_form)(1 + i % 2);
         choices.key = (enum pm_key_place)(1 + i / 2 % 2);
-        choices.b2 = (enum pm_b2_place)(1 + i / 4);
+        choices.b2 = (enum pm_b2_place)(1 + i / 4 % 3);
         if (pm_plan_make(sizes, &unbounded, &choices, &plan, NULL) == PM_OK) {
             memcpy(plan.choices.limit_bytes, limited->limit_bytes, sizeof limited->limit_bytes);
             fits |= keeps_limits(&plan, device);
@@ -1041,9 +1082,89 @@ static void w_is_loaded_beside_where_there_is_room(void **state) {
     }
 }
 
+/* The sums of a streamed key are one step, unless a and w do not fit together. */
+static void sums_are_side_by_side_where_there_is_room(void **state) {
+    (void)state;
+    struct pm_plan_device device;
+    static struct pm_plan plan;
+    pm_error error = PM_ERROR_INIT;
+    struct pm_plan_choices choices = {.form = PM_FORM_TWO_VECTORS,
+                                      .key = PM_KEY_STREAMED,
+                                      .b2 = PM_B2_IN_START,
+                                      .vectors = PM_VECTORS_FROM_CALLER,
+                                      .caller_brings_c = true};
+    const struct pm_plan_sizes *sizes = &pm_plan_preset_find("porep-32g")->sizes;
+    pm_plan_device_card(UINT64_MAX, 8, &device);
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+    const uint64_t enough = plan.peak_bytes[PM_POOL_VRAM_0];
+    const uint64_t held = pm_plan_held_bytes(&plan, plan.n_start_steps - 1, PM_POOL_VRAM_0);
+    assert_int_equal(plan.steps[plan.n_start_steps - 1].id, PM_STEP_MSM_ALL);
+    for (uint64_t less = 0; less < 4; less++) {
+        /* The device's memory, then what the proof may have of it. */
+        device.memory_bytes = less < 2 ? enough - less : UINT64_MAX;
+        choices.limit_bytes[PM_POOL_VRAM_0] = less < 2 ? 0 : held - less % 2;
+        assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+        const bool together = plan.steps[plan.n_start_steps - 1].id == PM_STEP_MSM_ALL;
+        assert_true(together == (less % 2 == 0));
+        assert_true(together == (pm_plan_find(&plan, PM_BUFFER_SCRATCH_MSM_H) == NULL));
+        assert_true(together || plan.peak_bytes[PM_POOL_VRAM_0] < enough);
+    }
+}
+
+/* Page-locked memory that stays with a device is no proof's, but is counted against its limit. */
+static void kept_staging_is_counted(void **state) {
+    (void)state;
+    struct pm_plan_device device;
+    static struct pm_plan plan;
+    pm_error error = PM_ERROR_INIT;
+    struct pm_plan_choices choices = {.form = PM_FORM_TWO_VECTORS};
+    const struct pm_plan_sizes *sizes = &pm_plan_preset_find("porep-32g")->sizes;
+    pm_plan_device_card(UINT64_MAX, 8, &device);
+    device.keeps_staging = true;
+    for (int beside = 0; beside < 2; beside++) {
+        device.loads_beside = beside != 0;
+        const uint64_t bytes = (1 + (uint64_t)beside) * device.staging_bytes;
+        choices.limit_bytes[PM_POOL_PINNED] = bytes;
+        assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+        assert_true(pm_plan_find(&plan, PM_BUFFER_STAGING)->bytes == bytes);
+        uint64_t held[PM_POOLS_MAX];
+        pm_plan_remaining(&plan, 0, held);
+        assert_int_equal(held[PM_POOL_PINNED], 0);
+        choices.limit_bytes[PM_POOL_PINNED] = bytes - 1;
+        assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OVER_BUDGET);
+        assert_true(error.need == bytes && error.have == bytes - 1);
+    }
+}
+
+/* What keys hold already is there for the plan of whoever has it. */
+static void a_key_that_is_there_takes_no_more(void **state) {
+    (void)state;
+    struct pm_plan_device device;
+    static struct pm_plan plan;
+    pm_error error = PM_ERROR_INIT;
+    const struct pm_plan_choices choices = {.key = PM_KEY_RESIDENT};
+    const struct pm_plan_sizes *sizes = &pm_plan_preset_find("porep-32g")->sizes;
+    pm_plan_device_card(UINT64_MAX, 8, &device);
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+    const uint64_t key_bytes = pm_plan_find(&plan, PM_BUFFER_KEY_DEVICE)->bytes;
+    device.memory_bytes = plan.peak_bytes[PM_POOL_VRAM_0] - key_bytes;
+    device.keys_bytes = 2 * key_bytes;
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OVER_BUDGET);
+    assert_true(error.have == device.memory_bytes);
+    device.there_bytes[PM_KEY_STREAMED] = key_bytes; /* in another way */
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OVER_BUDGET);
+    device.there_bytes[PM_KEY_RESIDENT] = key_bytes;
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+    device.memory_bytes = UINT64_MAX; /* and nothing wraps */
+    assert_int_equal(pm_plan_make(sizes, &device, &choices, &plan, &error), PM_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_plan_keeps_its_rules),
+        cmocka_unit_test(sums_are_side_by_side_where_there_is_room),
+        cmocka_unit_test(kept_staging_is_counted),
+        cmocka_unit_test(a_key_that_is_there_takes_no_more),
         cmocka_unit_test(w_is_loaded_beside_where_there_is_room),
         cmocka_unit_test(limits_are_kept_or_refused),
         cmocka_unit_test(no_plan_needs_more_than_one_as_fast),

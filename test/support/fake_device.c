@@ -127,8 +127,10 @@ static void release(struct pm_backend *backend, struct pm_ledger *ledger,
 
 /* ---- The lock ------------------------------------------------------------------------------- */
 
-static pm_status lock(struct pm_backend *backend, const pm_control *control, pm_error *error) {
+static pm_status lock(struct pm_backend *backend, const struct pm_plan *plan,
+                      const pm_control *control, pm_error *error) {
     struct fake_device *device = device_of(backend);
+    (void)plan;
     pm_status status = PM_OK;
     pthread_mutex_lock(&device->mutex);
     if (device->fails_to_lock) {
@@ -248,6 +250,7 @@ static pm_status open_key(struct pm_backend *backend, const struct pm_proving_ke
                                                  .pool = (uint8_t)backend->pool,
                                                  .mechanism = PM_BY_FAKE};
             pm_ledger_allocated(ledger, &made->note, bytes);
+            device->keys_bytes += bytes;
         }
     }
     device->n_keys_opened += status == PM_OK;
@@ -265,6 +268,7 @@ static void close_key(struct pm_backend *backend, void *resident) {
     struct fake_key *key = resident;
     pthread_mutex_lock(&device->mutex);
     ++device->n_keys_closed;
+    device->keys_bytes -= key->points != NULL ? key->points->bytes : 0;
     pthread_mutex_unlock(&device->mutex);
     if (key->points != NULL) {
         release(backend, key->ledger, &key->note, key->points->pages);
@@ -424,23 +428,37 @@ static uint64_t key_bytes(const struct pm_plan_device *device, const struct pm_p
     return place == PM_KEY_STREAMED ? 0 : points_bytes(sizes, fake->b2_on_device);
 }
 
-static uint64_t window_bytes(const struct pm_plan_device *device,
-                             const struct pm_plan_sizes *sizes) {
+static uint64_t window_bytes(const struct pm_plan_device *device, const struct pm_plan_sizes *sizes,
+                             const struct pm_plan_choices *choices) {
     (void)device;
     (void)sizes;
+    (void)choices;
     return 4096;
+}
+
+/* Beside what keys hold. */
+static uint64_t memory_bytes(const struct fake_device *fake, uint64_t keys_bytes) {
+    if (fake->limit_bytes == UINT64_MAX) {
+        return UINT64_MAX;
+    }
+    return fake->limit_bytes > keys_bytes ? fake->limit_bytes - keys_bytes : 0;
 }
 
 static void describe(const struct pm_backend *backend, struct pm_team *team,
                      struct pm_plan_device *device) {
     const struct fake_device *fake = device_of_const(backend);
+    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&fake->mutex;
+    pthread_mutex_lock(mutex);
+    const uint64_t keys_bytes = fake->keys_bytes;
+    pthread_mutex_unlock(mutex);
     *device = (struct pm_plan_device){.name = "fake:0",
                                       .pool = backend->pool,
                                       .mechanism = PM_BY_FAKE,
                                       .own_memory = true,
                                       .classifies = fake->classifies,
                                       .b2_on_device = fake->b2_on_device,
-                                      .memory_bytes = fake->limit_bytes,
+                                      .memory_bytes = memory_bytes(fake, keys_bytes),
+                                      .keys_bytes = keys_bytes,
                                       .staging_bytes = FAKE_DEVICE_STAGING_BYTES,
                                       .threads = pm_team_threads(team),
                                       .user = (void *)(uintptr_t)fake,

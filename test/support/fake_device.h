@@ -56,6 +56,7 @@ struct fake_device {
     struct fake_block blocks[FAKE_DEVICE_BLOCKS_MAX];
     /* What it saw. */
     uint64_t live_bytes[PM_POOLS_MAX], peak_bytes[PM_POOLS_MAX];
+    uint64_t keys_bytes; /* of what lives */
     uint64_t n_allocations, n_releases, n_locks, n_unlocks, n_steps, n_keys_opened, n_keys_closed;
     uint64_t n_violations; /* of the rules above that are no crash */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "support/fake_gpu.h"
 
+#include "base/cpu.h"
 #include "curve/curve.h"
 #include "gpu/kernel/gpu_classes.h"
 #include "io/modulus.h"
@@ -24,17 +25,22 @@
 #define BLOCKS_MAX 4096
 #define LATE_MAX 256
 #define PAGE_BYTES 4096u
+#define ARENA_BYTES (UINT64_C(1) << 40)
 
 struct fake_gpu fake_gpu;
 
+/* One opening of the device. */
 struct pm_gpu_device {
-    uint32_t n_open;
+    struct pm_gpu_device *next;
+    uint64_t live_bytes[PM_GPU_MECHANISMS];
+    uint64_t pool_bytes; /* that its pool has got; what lives there included */
 };
 
 struct block {
     uint8_t *pages; /* NULL: a free entry */
     uint64_t bytes, mapped_bytes;
     enum pm_gpu_mechanism mechanism;
+    struct pm_gpu_device *device;
 };
 
 /* What a stream has been asked for and has not done. */
@@ -55,13 +61,23 @@ struct event {
     struct stream *stream;
 };
 
-static struct pm_gpu_device the_device;
+static struct pm_gpu_device *devices;
 /* Of everything above and below; held by each call while it runs, but for sums. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t device_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct block blocks[BLOCKS_MAX];
+static size_t n_blocks;   /* behind the last one that has ever been used */
 static uint32_t n_inside; /* calls that have the memory open */
+/* The device's memory: one range, so that it is opened and closed at once. */
+static uint8_t *arena;
+static uint64_t arena_end; /* behind the last block that lives */
 static struct stream *streams;
+
+/* Assembly where there is some: a sanitizer makes vectors slow. */
+static enum pm_body fake_body(void) {
+    const enum pm_body best = pm_cpu_best_body();
+    return best == PM_BODY_IFMA ? PM_BODY_ADX : best;
+}
 
 static void violation(const char *what) {
     ++fake_gpu.n_violations;
@@ -74,10 +90,44 @@ static bool is_of_device(const struct block *block) {
 }
 
 static void protect_all(bool open) {
-    for (size_t i = 0; i < BLOCKS_MAX; ++i) {
-        if (is_of_device(&blocks[i]) && mprotect(blocks[i].pages, blocks[i].mapped_bytes,
-                                                 open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
-            abort(); /* the test itself is broken, and no cmocka here: this may be any thread */
+    if (arena_end != 0 &&
+        mprotect(arena, arena_end, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
+        abort(); /* the test itself is broken, and no cmocka here: this may be any thread */
+    }
+}
+
+/* Pages of the device, open, at the first place where they fit; NULL: there is none. */
+static void *take_pages(uint64_t bytes) {
+    uint64_t at = 0;
+    if (arena == NULL) {
+        void *range =
+            mmap(NULL, ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        arena = range == MAP_FAILED ? NULL : range;
+    }
+    for (size_t i = 0; i < n_blocks && arena != NULL; ++i) {
+        const uint64_t begin = (uint64_t)(blocks[i].pages - arena);
+        if (is_of_device(&blocks[i]) && begin < at + bytes && at < begin + blocks[i].mapped_bytes) {
+            at = begin + blocks[i].mapped_bytes;
+            i = (size_t)-1; /* all of them again */
+        }
+    }
+    if (arena == NULL || bytes > ARENA_BYTES - at ||
+        mprotect(arena + at, bytes, PROT_READ | PROT_WRITE) != 0) {
+        return NULL;
+    }
+    arena_end = at + bytes > arena_end ? at + bytes : arena_end;
+    return arena + at;
+}
+
+/* The block is forgotten already. */
+static void give_pages_back(uint8_t *pages, uint64_t bytes) {
+    (void)madvise(pages, bytes, MADV_DONTNEED);
+    (void)mprotect(pages, bytes, PROT_NONE);
+    arena_end = 0;
+    for (size_t i = 0; i < n_blocks; ++i) {
+        if (is_of_device(&blocks[i])) {
+            const uint64_t end = (uint64_t)(blocks[i].pages - arena) + blocks[i].mapped_bytes;
+            arena_end = end > arena_end ? end : arena_end;
         }
     }
 }
@@ -88,9 +138,12 @@ static pm_status begin_call(pm_error *error) {
     (void)pthread_mutex_lock(&mutex);
     ++fake_gpu.n_calls;
     const bool fails = fake_gpu.fail_call_at != 0 && --fake_gpu.fail_call_at == 0;
-    fake_gpu.is_bad |= fails && fake_gpu.goes_bad;
+    fake_gpu.is_bad |= fails && (fake_gpu.goes_bad || fake_gpu.goes_bad_silently);
     if (fake_gpu.take_at_call != 0 && --fake_gpu.take_at_call == 0) {
         fake_gpu.taken_bytes = fake_gpu.total_bytes;
+        for (struct pm_gpu_device *device = devices; device != NULL; device = device->next) {
+            device->pool_bytes = device->live_bytes[PM_GPU_STREAM];
+        }
     }
     if (fails || fake_gpu.is_bad) {
         (void)pthread_mutex_unlock(&mutex);
@@ -112,7 +165,7 @@ static pm_status end_call(void) {
 
 static const struct block *block_of(const void *address, uint64_t bytes) {
     const uint8_t *at = address;
-    for (size_t i = 0; i < BLOCKS_MAX; ++i) {
+    for (size_t i = 0; i < n_blocks; ++i) {
         if (blocks[i].pages != NULL && at >= blocks[i].pages &&
             at + bytes <= blocks[i].pages + blocks[i].bytes) {
             return &blocks[i];
@@ -248,14 +301,30 @@ static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *opti
     (void)options;
     PM_FAIL_IF(ordinal != 0, error, PM_NO_DEVICE, "the fake gpu is device 0");
     PM_TRY(begin_call(error));
-    ++the_device.n_open;
-    *device = &the_device;
+    struct pm_gpu_device *opened = calloc(1, sizeof *opened);
+    opened->next = devices;
+    devices = opened;
+    *device = opened;
     return end_call();
 }
 
 static void device_close(struct pm_gpu_device *device) {
+    if (device == NULL) {
+        return;
+    }
     (void)pthread_mutex_lock(&mutex);
-    device->n_open -= 1;
+    struct pm_gpu_device **at = &devices;
+    while (*at != device) {
+        at = &(*at)->next;
+    }
+    *at = device->next;
+    for (int i = 0; i < PM_GPU_MECHANISMS; ++i) {
+        if (device->live_bytes[i] != 0) {
+            violation("a device was closed with memory of it in use");
+        }
+    }
+    ++fake_gpu.n_closed;
+    free(device);
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -266,8 +335,10 @@ static void device_facts(const struct pm_gpu_device *device, struct pm_gpu_facts
 }
 
 static uint64_t free_bytes_now(void) {
-    const uint64_t used = fake_gpu.taken_bytes + fake_gpu.live_bytes[PM_GPU_ONCE] +
-                          fake_gpu.live_bytes[PM_GPU_STREAM];
+    uint64_t used = fake_gpu.taken_bytes + fake_gpu.live_bytes[PM_GPU_ONCE];
+    for (const struct pm_gpu_device *device = devices; device != NULL; device = device->next) {
+        used += device->pool_bytes;
+    }
     return used < fake_gpu.total_bytes ? fake_gpu.total_bytes - used : 0;
 }
 
@@ -282,16 +353,15 @@ static pm_status device_free_bytes(struct pm_gpu_device *device, uint64_t *free_
 static bool device_is_bad(const struct pm_gpu_device *device) {
     (void)device;
     (void)pthread_mutex_lock(&mutex);
-    const bool is_bad = fake_gpu.is_bad;
+    const bool is_bad = fake_gpu.is_bad && !fake_gpu.goes_bad_silently;
     (void)pthread_mutex_unlock(&mutex);
     return is_bad;
 }
 
 static uint64_t device_live_bytes(const struct pm_gpu_device *device,
                                   enum pm_gpu_mechanism mechanism) {
-    (void)device;
     (void)pthread_mutex_lock(&mutex);
-    const uint64_t bytes = fake_gpu.live_bytes[mechanism];
+    const uint64_t bytes = device->live_bytes[mechanism];
     (void)pthread_mutex_unlock(&mutex);
     return bytes;
 }
@@ -335,29 +405,41 @@ static pm_status no_memory(uint64_t need, uint64_t have, pm_error *error) {
     return PM_NO_MEMORY;
 }
 
+/* What an allocation takes of what is free: the pool may have some. */
+static uint64_t bytes_from_free(const struct pm_gpu_device *device, enum pm_gpu_mechanism mechanism,
+                                uint64_t bytes) {
+    const uint64_t idle = device->pool_bytes - device->live_bytes[PM_GPU_STREAM];
+    return mechanism == PM_GPU_ONCE ? bytes : bytes > idle ? bytes - idle : 0;
+}
+
 /* Inside a call. */
-static pm_status take_block(enum pm_gpu_mechanism mechanism, uint64_t bytes, struct block **out,
-                            pm_error *error) {
+static pm_status take_block(struct pm_gpu_device *device, enum pm_gpu_mechanism mechanism,
+                            uint64_t bytes, struct block **out, pm_error *error) {
     const bool of_device = mechanism == PM_GPU_ONCE || mechanism == PM_GPU_STREAM;
     const bool fails = fake_gpu.fail_allocation_at != 0 && --fake_gpu.fail_allocation_at == 0;
     struct block *block = blocks;
     while (block < blocks + BLOCKS_MAX && block->pages != NULL) {
         ++block;
     }
-    if (fails || (of_device && bytes > free_bytes_now()) || block == blocks + BLOCKS_MAX) {
+    const uint64_t from_free = of_device ? bytes_from_free(device, mechanism, bytes) : 0;
+    if (fails || from_free > free_bytes_now() || block == blocks + BLOCKS_MAX) {
         return no_memory(bytes, of_device ? free_bytes_now() : 0, error);
     }
     const uint64_t mapped_bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    void *pages = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pages == MAP_FAILED) {
+    void *pages = of_device ? take_pages(mapped_bytes)
+                            : mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == NULL || pages == MAP_FAILED) {
         return no_memory(bytes, 0, error);
     }
     /* Large scratch is poisoned at its ends alone. */
     const uint64_t n = mapped_bytes < 65536 ? mapped_bytes : 65536;
     memset(pages, POISON, n);
     memset((uint8_t *)pages + mapped_bytes - n, POISON, n);
-    *block = (struct block){pages, bytes, mapped_bytes, mechanism};
+    *block = (struct block){pages, bytes, mapped_bytes, mechanism, device};
+    n_blocks = (size_t)(block - blocks) < n_blocks ? n_blocks : (size_t)(block - blocks) + 1;
+    device->live_bytes[mechanism] += bytes;
+    device->pool_bytes += mechanism == PM_GPU_STREAM ? from_free : 0;
     *out = block;
     return PM_OK;
 }
@@ -367,12 +449,11 @@ static pm_status memory_get(struct pm_gpu_device *device, const struct pm_gpu_st
                             void *address, const char *file, int line, struct pm_gpu_buffer *buffer,
                             pm_error *error) {
     struct block *block = NULL;
-    (void)device;
     PM_TRY(begin_call(error));
     if ((mechanism == PM_GPU_STREAM && stream == NULL) || address != NULL) {
         violation("memory without its stream, or with an address");
     }
-    const pm_status status = take_block(mechanism, bytes > 0 ? bytes : 1, &block, error);
+    const pm_status status = take_block(device, mechanism, bytes > 0 ? bytes : 1, &block, error);
     if (status == PM_OK) {
         *buffer = (struct pm_gpu_buffer){block->pages, block->bytes, name, file, line, mechanism};
         uint64_t *live = &fake_gpu.live_bytes[mechanism], *peak = &fake_gpu.peak_bytes[mechanism];
@@ -401,14 +482,13 @@ static void forget_late(const struct block *block) {
 /* Works on a bad device too. */
 static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_stream *stream,
                            struct pm_gpu_buffer *buffer) {
-    (void)device;
     if (buffer->bytes == 0) {
         return;
     }
     (void)pthread_mutex_lock(&mutex);
     struct block *block = (struct block *)(uintptr_t)block_of(buffer->address, buffer->bytes);
     if (block == NULL || block->pages != buffer->address || block->bytes != buffer->bytes ||
-        (block->mechanism == PM_GPU_STREAM && stream == NULL)) {
+        block->device != device || (block->mechanism == PM_GPU_STREAM && stream == NULL)) {
         violation("a release of what was not given out");
     } else {
         if (stream != NULL && !fake_gpu.is_bad) {
@@ -420,9 +500,15 @@ static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
         }
         forget_late(block);
         ++fake_gpu.n_releases;
+        device->live_bytes[block->mechanism] -= block->bytes;
         fake_gpu.live_bytes[block->mechanism] -= block->bytes;
-        (void)munmap(block->pages, block->mapped_bytes);
+        const struct block gone = *block;
         *block = (struct block){0};
+        if (is_of_device(&gone)) {
+            give_pages_back(gone.pages, gone.mapped_bytes);
+        } else {
+            (void)munmap(gone.pages, gone.mapped_bytes);
+        }
     }
     (void)pthread_mutex_unlock(&mutex);
     *buffer = (struct pm_gpu_buffer){0};
@@ -431,6 +517,7 @@ static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
 static bool memory_is_pinned(struct pm_gpu_device *device, const void *address) {
     (void)device;
     (void)pthread_mutex_lock(&mutex);
+    ++fake_gpu.n_pinned_questions;
     const bool pinned = is_pinned(address, 1);
     (void)pthread_mutex_unlock(&mutex);
     return pinned;
@@ -521,8 +608,8 @@ static pm_status domain_create(const struct pm_gpu_stream *stream, pm_curve_id c
     struct pm_domain *domain = calloc(1, sizeof *domain);
     if (status == PM_OK) {
         use(stream);
-        status = pm_domain_create(pm_poly_get(curve, PM_BODY_PORTABLE), log_n, (enum pm_root)root,
-                                  NULL, NULL, domain, error);
+        status = pm_domain_create(pm_poly_get(curve, fake_body()), log_n, (enum pm_root)root, NULL,
+                                  NULL, domain, error);
         (void)end_call();
     }
     if (status != PM_OK) {
@@ -702,7 +789,7 @@ static void multiply_row(const struct pm_field *fr, const struct pm_gpu_sparse *
 static pm_status sparse_multiply(const struct pm_gpu_stream *stream, pm_curve_id curve,
                                  const struct pm_gpu_sparse *matrix, const void *w, void *out,
                                  uint64_t n_out, pm_error *error) {
-    const struct pm_field *fr = pm_field_fr(curve, PM_BODY_PORTABLE);
+    const struct pm_field *fr = pm_field_fr(curve, fake_body());
     const uint64_t n_rows = matrix->n_rows < n_out ? matrix->n_rows : n_out;
     PM_TRY(begin_call(error));
     use(stream);
@@ -720,7 +807,7 @@ static pm_status sparse_multiply(const struct pm_gpu_stream *stream, pm_curve_id
 static pm_status scalars_take(const struct pm_gpu_stream *stream, pm_curve_id curve,
                               enum pm_gpu_conversion conversion, void *values, uint64_t n,
                               void *scratch, uint64_t *lowest, pm_error *error) {
-    const struct pm_field *fr = pm_field_fr(curve, PM_BODY_PORTABLE);
+    const struct pm_field *fr = pm_field_fr(curve, fake_body());
     PM_TRY(begin_call(error));
     use(stream);
     *lowest = n;
@@ -874,15 +961,16 @@ static void spoil(const struct pm_group *group, struct pm_group_point *sum) {
 static pm_status sum_run(const struct pm_gpu_stream *stream, const struct pm_gpu_sum_input *input,
                          void *workspace, uint64_t workspace_bytes, void *outputs,
                          uint64_t outputs_bytes, void *result, pm_error *error) {
-    const struct pm_curve *curve = pm_curve_get(input->curve, PM_BODY_PORTABLE);
+    const struct pm_curve *curve = pm_curve_get(input->curve, fake_body());
     const struct pm_group *group = input->group == PM_MSM_G2 ? curve->g2 : curve->g1;
-    const struct pm_msm *msm = pm_msm_get(input->curve, PM_BODY_PORTABLE);
+    const struct pm_msm *msm = pm_msm_get(input->curve, fake_body());
     uint64_t need_workspace = 0, need_outputs = 0;
     PM_TRY(begin_call(error));
     use(stream);
     ++fake_gpu.n_sums;
-    (void)sum_bytes(stream->device, input->curve, input->group, input->n, input->classes != NULL,
-                    workspace_bytes, &need_workspace, &need_outputs, NULL);
+    (void)sum_bytes(stream->device, input->curve, input->group, input->n,
+                    input->classes != NULL || input->density != NULL, workspace_bytes,
+                    &need_workspace, &need_outputs, NULL);
     if (need_workspace == 0 || need_outputs > outputs_bytes ||
         !on_device(workspace, workspace_bytes, "a workspace out of place") ||
         !is_pinned(outputs, outputs_bytes)) {
@@ -983,7 +1071,7 @@ bool fake_gpu_holds(const void *bytes, size_t n_bytes) {
     bool holds = false;
     (void)pthread_mutex_lock(&mutex);
     protect_all(true);
-    for (size_t i = 0; i < BLOCKS_MAX && !holds; ++i) {
+    for (size_t i = 0; i < n_blocks && !holds; ++i) {
         holds = blocks[i].pages != NULL &&
                 memmem(blocks[i].pages, blocks[i].bytes, bytes, n_bytes) != NULL;
     }
@@ -999,9 +1087,10 @@ void fake_gpu_heal(void) {
     fake_gpu.total_bytes = UINT64_MAX / 2;
     fake_gpu.taken_bytes = fake_gpu.fail_allocation_at = fake_gpu.fail_call_at = 0;
     fake_gpu.take_at_call = 0;
-    fake_gpu.goes_bad = fake_gpu.is_bad = false;
+    fake_gpu.goes_bad = fake_gpu.goes_bad_silently = fake_gpu.is_bad = false;
     fake_gpu.wrong = FAKE_GPU_RIGHT;
     fake_gpu.n_calls = fake_gpu.n_sums = fake_gpu.n_packed_scalars = 0;
+    fake_gpu.n_closed = fake_gpu.n_pinned_questions = 0;
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -1010,7 +1099,7 @@ void fake_gpu_expect_tidy(void) {
     assert_int_equal(fake_gpu.n_allocations, fake_gpu.n_releases);
     assert_int_equal(fake_gpu.n_streams, 0);
     assert_int_equal(fake_gpu.n_events, 0);
-    assert_int_equal(the_device.n_open, 0);
+    assert_null(devices);
     assert_false(fake_gpu.is_locked);
     for (int i = 0; i < PM_GPU_MECHANISMS; ++i) {
         assert_int_equal(fake_gpu.live_bytes[i], 0);

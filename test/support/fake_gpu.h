@@ -8,8 +8,9 @@
  * must lie, with all of its bytes, in a block of the device, and every block that it reads must
  * have been written or uploaded by streams that the caller put in order; breaches are counted.
  *
- * One device, for all that open it. On demand it is small, its allocations and calls fail, it goes
- * bad for good, and its sums are wrong.
+ * One device, for all that open it; each opening has a pool of its own, which keeps what it has got
+ * until it is closed. On demand the device is small, its allocations and calls fail, it goes bad
+ * for good, and its sums are wrong.
  */
 #ifndef PM_TEST_SUPPORT_FAKE_GPU_H
 #define PM_TEST_SUPPORT_FAKE_GPU_H
@@ -28,13 +29,14 @@ struct fake_gpu {
     uint64_t taken_bytes;        /* by another process */
     uint64_t fail_allocation_at; /* the n-th from now, from 1 */
     uint64_t fail_call_at;       /* the n-th call that can fail, from 1: a DEVICE error once */
-    uint64_t take_at_call;       /* from the n-th call on others have all that is free */
+    uint64_t take_at_call;       /* from the n-th call on others have all that is not in use */
     bool goes_bad;               /* and the failing call marks the device bad, until it is healed */
+    bool goes_bad_silently;      /* all calls fail then, but it is not said to be bad */
     enum fake_gpu_wrong wrong;
     uint64_t wrong_sum; /* which of the sums from now on, from 1 */
     /* What it saw. */
     uint64_t n_violations, n_calls, n_sums, n_packed_scalars;
-    uint64_t n_allocations, n_releases, n_streams, n_events;
+    uint64_t n_allocations, n_releases, n_streams, n_events, n_closed, n_pinned_questions;
     uint64_t live_bytes[PM_GPU_MECHANISMS], peak_bytes[PM_GPU_MECHANISMS];
     bool is_locked, is_bad;
 };

@@ -6,6 +6,7 @@
  *   FAKE_GPU_COUNT       how many devices it shows, which are one and the same; 1 unless given
  *   FAKE_GPU_BYTES       of memory; 1 GiB unless given
  *   FAKE_GPU_FAIL_CALL   the n-th call that can fail fails, and the device is bad from then on
+ *   FAKE_GPU_HANG        set: what is computed there never comes back
  *   FAKE_GPU_REPORT      a file to write what was done there to, at the end of the process
  */
 #include "support/fake_gpu.h"
@@ -37,6 +38,16 @@ static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *opti
     return fake_gpu_api()->device_open(0, options, device, error);
 }
 
+/* As a kernel that never ends. */
+static pm_status never_multiply(const struct pm_gpu_stream *stream, pm_curve_id curve,
+                                const struct pm_gpu_sparse *matrix, const void *w, void *out,
+                                uint64_t n_out, pm_error *error) {
+    (void)stream, (void)curve, (void)matrix, (void)w, (void)out, (void)n_out;
+    while (pause() != 0) { /* it returns -1 after a signal, and never otherwise */
+    }
+    PM_FAIL(error, PM_DEVICE, "it came back");
+}
+
 /* A breach of the rules is no crash by itself. Buffered output of the process is out by now. */
 __attribute__((destructor)) static void report(void) {
     const char *path = getenv("FAKE_GPU_REPORT");
@@ -66,5 +77,8 @@ __attribute__((visibility("default"))) const struct pm_gpu_api *pm_gpu_api_get(v
     table = *fake_gpu_api();
     table.device_count = device_count;
     table.device_open = device_open;
+    if (getenv("FAKE_GPU_HANG") != NULL) {
+        table.sparse_multiply = never_multiply;
+    }
     return &table;
 }
