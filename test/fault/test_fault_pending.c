@@ -7,6 +7,7 @@
 #include "fault/fault_interposer.h"
 
 #include "api/api_pending.h"
+#include "support/data_limit.h"
 #include "support/proof_case.h"
 #include "support/proof_check.h"
 #include "support/toy_circuits.h"
@@ -274,7 +275,8 @@ static void the_process_maps_what_the_plan_says(void **state) {
                              &subject)) {
             continue;
         }
-        for (uint32_t choice = 0; choice < PLACES * 2 * 4; ++choice) {
+        const uint32_t stride = PM_TEST_IS_SANITIZED ? 5 : 1; /* every place and form is in it */
+        for (uint32_t choice = 0; choice < PLACES * 2 * 4; choice += stride) {
             pm_error error = PM_ERROR_INIT;
             pm_proof proof;
             const enum place place = (enum place)(choice % PLACES);
