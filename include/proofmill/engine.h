@@ -104,7 +104,8 @@ typedef struct pm_engine_options {
 
 /* options may be NULL. Jobs of the journal that have not ended are queued again. Errors:
  * INVALID_ARGUMENT, those of pm_context_create(), IO (the journal cannot be written, or another
- * engine has it), ENCODING (it is damaged), VERSION (it is a later proofmill's), NO_MEMORY. */
+ * engine has it), ENCODING (it is damaged: see pm_engine_salvage()), VERSION (it is a later
+ * proofmill's), NO_MEMORY. */
 PM_API pm_status pm_engine_create(const pm_engine_options *options, pm_engine **engine,
                                   pm_error *error);
 /* Takes no more jobs, and returns when all have ended; DEADLINE after timeout_ms (0: waits for as
@@ -116,6 +117,30 @@ PM_API pm_status pm_engine_drain(pm_engine *engine, uint64_t timeout_ms, pm_erro
 PM_API void pm_engine_stop(pm_engine *engine);
 /* Stops, joins every thread, frees everything. NULL is fine. */
 PM_API void pm_engine_destroy(pm_engine *engine);
+
+typedef struct pm_engine_salvaged {
+    uint32_t struct_bytes;
+    uint32_t was_damaged;  /* 0: nothing has been changed, and all else is 0 */
+    uint32_t n_keys;       /* carried over; their files are read once more by the next engine */
+    uint32_t n_jobs;       /* carried over whole, */
+    uint32_t n_open;       /* and of these: have not ended, and go on with the next engine */
+    uint32_t n_lost;       /* are not whole any more, and have failed */
+    char damaged_file[64]; /* what the damaged journal is called now, within its folder */
+} pm_engine_salvaged;
+
+/*
+ * A journal that pm_engine_create() says is damaged (ENCODING): what can still be read of it makes
+ * another one, in its place; the damaged one stays beside it, and no page of it is written. Rows
+ * are read page by page, those of damaged pages are missing, and those whose seal is broken count
+ * as damaged. A job that is not whole is on record as failed, so that whoever waits for it is told;
+ * one of which nothing at all is left is no longer known. A kill or a loss of power leaves the one
+ * or the other, never something between. lost: at most *n_lost numbers of jobs that failed so,
+ * *n_lost how many were filled; both may be NULL. Errors: INVALID_ARGUMENT, IO (there is no
+ * journal; an engine has it; it cannot be read or written), VERSION (it is a later proofmill's),
+ * NO_MEMORY.
+ */
+PM_API pm_status pm_engine_salvage(const char *journal_path, pm_engine_salvaged *salvaged,
+                                   uint64_t *lost, uint32_t *n_lost, pm_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Keys
@@ -134,12 +159,14 @@ typedef struct pm_engine_key {
 
 /*
  * Gives a key a name. Its file is opened, checked as pm_key_open() does, and closed again; what a
- * proof with it takes is planned for each device. The journal remembers it. A name that is known
+ * proof with it takes is planned for each device. What opening it takes is reserved meanwhile:
+ * where there is no room now, it waits for that. The journal remembers it. A name that is known
  * stays what it is if file and digest are the same; with another file it is replaced, if no job
  * uses it. Keys are mapped: a program installs pm_guard_install() against files that shrink. Its
  * file may be replaced by another while it is in use, and must not be changed in place. Errors:
- * those of pm_key_open() and pm_key_open_params(), BUDGET_BUSY (it is in use), FILE_CHANGED (the
- * digest is another one), COUNT (too many keys).
+ * those of pm_key_open() and pm_key_open_params(), OVER_BUDGET (opening it takes more than there is
+ * in all, with the numbers), BUDGET_BUSY (it is in use), FILE_CHANGED (the digest is another one),
+ * COUNT (too many keys).
  */
 PM_API pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
                                         const pm_control *control, pm_error *error);
@@ -175,7 +202,9 @@ typedef struct pm_engine_key_info {
     uint64_t proof_bytes; /* of the process during a proof, witness included; 0: cannot be */
     uint64_t idle_ms;     /* since it was used last */
     uint64_t n_loads, n_evictions;
-    uint64_t load_ns; /* that opening it took the last time */
+    uint64_t load_ns;         /* that opening it took the last time */
+    uint64_t opening_ns;      /* for so long it is being opened already; 0: it is not */
+    uint64_t warm_ms, hot_ms; /* for so long it is open, and on a device; 0: it is not */
     uint8_t digest[64];
     char name[PM_ENGINE_NAME_BYTES];
     char path[256]; /* shortened from the left */
@@ -184,6 +213,21 @@ typedef struct pm_engine_key_info {
 /* Fills at most *n infos (their struct_bytes are set here) and says in *n how many keys there are.
  * infos may be NULL to ask. */
 PM_API pm_status pm_engine_keys(pm_engine *engine, pm_engine_key_info *infos, uint32_t *n);
+
+/* A step of a proof, and what is reserved for it while it runs, the key's own bytes not counted. */
+typedef struct pm_engine_plan_step {
+    char name[16];      /* "read", "prove", "finish", "verify" */
+    uint32_t stage;     /* a pm_engine_stage */
+    uint32_t on_worker; /* it keeps a worker of the device; else any thread does it */
+    uint64_t host_bytes, pinned_bytes, device_bytes;
+} pm_engine_plan_step;
+
+/* The steps of one proof with this key on this device, in order, as the scheduler counts them: of a
+ * witness, or where the key has no matrices of an assignment with a, b and c. Fills at most *n and
+ * says in *n how many there are. steps may be NULL to ask. Errors: INVALID_ARGUMENT (no such key or
+ * device), and why there can be no proof with it there. */
+PM_API pm_status pm_engine_key_plan(pm_engine *engine, const char *name, uint32_t device,
+                                    pm_engine_plan_step *steps, uint32_t *n, pm_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Jobs
@@ -262,7 +306,8 @@ typedef struct pm_engine_job {
     char phase[32];
     char key[PM_ENGINE_NAME_BYTES];
     char request_id[PM_ENGINE_NAME_BYTES];
-    char waits_for[128]; /* why it has not begun, for people; else "" */
+    char waits_for[128]; /* while it is QUEUED: why it, or its next part, does not begin, for
+                            people; else "" */
     char message[512];   /* why it failed; "" */
     char history[512];   /* what failed on the way: "cuda:0: the device failed; ..." */
 } pm_engine_job;
@@ -276,6 +321,23 @@ PM_API pm_status pm_engine_find(pm_engine *engine, const char *request_id, uint6
 /* Jobs with numbers above `after`, in order: at most *n infos; *n is how many were filled. */
 PM_API pm_status pm_engine_jobs(pm_engine *engine, uint64_t after, pm_engine_job *infos,
                                 uint32_t *n);
+
+typedef struct pm_engine_part {
+    uint32_t part;       /* its number within the job, from 0 */
+    uint32_t state;      /* a pm_engine_state */
+    int32_t device;      /* that proves it, or did last; -1: none yet, or not on record */
+    uint32_t worker;     /* of that device */
+    uint32_t n_attempts; /* that failed */
+    int32_t status;      /* of the last one that failed; OK: none has */
+    /* Of all attempts together, the step that runs now included; verifying counts as finishing. */
+    uint64_t prepare_ns, prove_ns, finish_ns;
+} pm_engine_part;
+
+/* Parts first .. of a job, in order: at most *n; *n is how many were filled, 0 behind the last.
+ * In a job that has ended, a part that is not DONE is as its job. What an earlier engine did is not
+ * on record: state alone then. Errors: INVALID_ARGUMENT (no such job). */
+PM_API pm_status pm_engine_job_parts(pm_engine *engine, uint64_t job, uint32_t first,
+                                     pm_engine_part *parts, uint32_t *n, pm_error *error);
 /*
  * Waits until the job has ended, well or not: then OK, and info (may be NULL) says how. Errors:
  * DEADLINE (after timeout_ms; 0: as long as it takes), CANCELLED (control, or the engine stops),
@@ -361,7 +423,8 @@ typedef struct pm_engine_metrics {
     uint64_t n_recovered;                     /* taken over from the journal */
     uint64_t n_done, n_failed, n_cancelled, n_expired;
     uint64_t n_proofs, n_retries;
-    uint64_t n_wrong_proofs; /* that did not verify, and were withheld */
+    uint64_t n_wrong_proofs; /* of devices that computed wrongly: withheld, and the part was made
+                                well afterwards */
     uint64_t n_key_loads, n_key_evictions;
     uint64_t n_failed_by[PM_ENGINE_CAUSES]; /* by pm_status */
     /* Now. */

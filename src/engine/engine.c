@@ -170,7 +170,7 @@ static pm_status allocate(struct pm_engine *engine, pm_error *error) {
     void *jobs = NULL, *tasks = NULL, *keys = NULL, *live = NULL, *events = NULL;
     const uint32_t n_jobs = engine->limits.n_jobs_max;
     pm_status status =
-        pm_memory_alloc_array(NULL, "keys of the engine", PM_ENGINE_KEYS_MAX,
+        pm_memory_alloc_array(NULL, "keys of the engine", PM_ENGINE_PLACES,
                               sizeof(struct pm_sched_key), PM_MEMORY_PLAIN, &keys, error);
     if (status == PM_OK) {
         status = pm_memory_alloc_array(NULL, "jobs of the engine", n_jobs,
@@ -208,7 +208,7 @@ static pm_status start_scheduler(struct pm_engine *engine, const pm_engine_optio
     const struct pm_sched_storage storage = {.keys = engine->sched_keys,
                                              .jobs = engine->sched_jobs,
                                              .tasks = engine->sched_tasks,
-                                             .n_keys = PM_ENGINE_KEYS_MAX,
+                                             .n_keys = PM_ENGINE_PLACES,
                                              .n_jobs = engine->limits.n_jobs_max,
                                              .n_tasks = engine->limits.n_tasks_max};
     for (uint32_t pool = 0; pool < PM_POOLS_MAX; ++pool) {

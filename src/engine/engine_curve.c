@@ -26,6 +26,10 @@ uint32_t pm_engine_shape(bool is_assignment, bool has_vectors, bool is_montgomer
     return !is_assignment ? 0 : 1 + 2 * (uint32_t)has_vectors + (uint32_t)is_montgomery;
 }
 
+uint32_t pm_engine_usual_shape(const struct engine_key *key) {
+    return key->facts.has_matrices ? 0 : pm_engine_shape(true, true, false);
+}
+
 static bool shape_has_vectors(uint32_t shape) {
     return shape >= 3;
 }
@@ -127,7 +131,8 @@ static pm_status make_curve(struct pm_engine *engine, struct engine_key *key, co
                                .residency =
                                    key->is_streamed ? PM_RESIDENCY_STREAM : PM_RESIDENCY_KEEP,
                                .caller_vectors = shape_has_vectors(shape),
-                               .caller_scalars = shape_scalars(shape)};
+                               .caller_scalars = shape_scalars(shape),
+                               .evicts_keys = 1};
     pm_proof_plan *plan = NULL, *verifying = NULL;
     if (is_card) {
         options.residency = PM_RESIDENCY_ANY;
@@ -189,6 +194,7 @@ pm_status pm_engine_make_curves(struct pm_engine *engine, struct engine_key *key
         for (uint32_t d = 0; d < engine->n_devices; ++d) {
             pm_error why = PM_ERROR_INIT;
             const pm_status status = make_for(engine, key, open, shape, d, &why);
+            curves->statuses[d] = status;
             if (status == PM_NO_MEMORY) {
                 pm_error_copy(error, &why);
                 return status;
@@ -198,6 +204,8 @@ pm_status pm_engine_make_curves(struct pm_engine *engine, struct engine_key *key
             } else if (curves->status != PM_OK) {
                 curves->status = status;
                 (void)snprintf(curves->why, sizeof curves->why, "%.250s", why.message);
+                curves->need_bytes = why.need;
+                curves->have_bytes = why.have;
             }
         }
         curves->is_made = true;
@@ -229,6 +237,64 @@ uint32_t pm_engine_variants(const struct pm_engine *engine, const struct engine_
         }
     }
     return n;
+}
+
+pm_status pm_engine_no_curve(const struct engine_curves *curves, pm_error *error) {
+    pm_error_set(error, curves->status, "%s", curves->why);
+    if (curves->need_bytes != 0) {
+        pm_error_need_have(error, curves->need_bytes, curves->have_bytes);
+    }
+    return curves->status;
+}
+
+/* ---- Asking --------------------------------------------------------------------------------- */
+
+static void fill_step(const struct pm_sched_step *from, enum engine_step at,
+                      pm_engine_plan_step *step) {
+    static const char *const names[PM_ENGINE_STEPS] = {"read", "prove", "finish", "verify"};
+    *step = (pm_engine_plan_step){.stage = (uint32_t)pm_engine_stage_of(at),
+                                  .on_worker = from->on_worker,
+                                  .host_bytes = from->bytes[PM_KIND_HOST],
+                                  .pinned_bytes = from->bytes[PM_KIND_PINNED],
+                                  .device_bytes = from->bytes[PM_KIND_DEVICE]};
+    (void)snprintf(step->name, sizeof step->name, "%s", names[at]);
+}
+
+/* Under the lock. */
+static pm_status find_curve(const struct pm_engine *engine, const struct engine_key *key,
+                            uint32_t device, const struct pm_sched_curve **curve, pm_error *error) {
+    const struct engine_curves *curves = &key->curves[pm_engine_usual_shape(key)];
+    if (curves->status != PM_OK) {
+        return pm_engine_no_curve(curves, error);
+    }
+    *curve = curves->curve[device];
+    PM_FAIL_IF(*curve == NULL, error, curves->statuses[device],
+               "there can be no proof with the key \"%s\" on %s: %s", key->name,
+               engine->devices[device].name, pm_status_sentence(curves->statuses[device]));
+    return PM_OK;
+}
+
+pm_status pm_engine_key_plan(pm_engine *engine, const char *name, uint32_t device,
+                             pm_engine_plan_step *steps, uint32_t *n, pm_error *error) {
+    PM_FAIL_IF(engine == NULL || n == NULL, error, PM_INVALID_ARGUMENT, "engine or n is NULL");
+    PM_FAIL_IF(device >= engine->n_devices, error, PM_INVALID_ARGUMENT, "there is no device %u",
+               device);
+    const struct pm_sched_curve *curve = NULL;
+    pm_engine_lock(engine);
+    const struct engine_key *key = pm_engine_find_key(engine, name);
+    pm_status status = PM_OK;
+    if (key == NULL) {
+        status = pm_error_set(error, PM_INVALID_ARGUMENT, "there is no key named \"%.60s\"",
+                              name != NULL ? name : "");
+    } else {
+        status = find_curve(engine, key, device, &curve, error);
+    }
+    for (uint32_t i = 0; curve != NULL && steps != NULL && i < *n && i < curve->n_steps; ++i) {
+        fill_step(&curve->steps[i], (enum engine_step)i, &steps[i]);
+    }
+    *n = curve != NULL ? curve->n_steps : 0;
+    pm_engine_unlock(engine);
+    return status;
 }
 
 void pm_engine_free_curves(struct engine_key *key) {

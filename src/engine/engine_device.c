@@ -128,6 +128,18 @@ bool pm_engine_note_quarantine(struct pm_engine *engine, pm_status why) {
     return is_new;
 }
 
+void pm_engine_acquit(struct pm_engine *engine, uint32_t index) {
+    struct engine_device *device = &engine->devices[index];
+    (void)pm_sched_acquit(&engine->sched, index, pm_engine_now_ns(engine), NULL);
+    if (device->was_quarantined && !engine->sched.devices[index].quarantined) {
+        device->was_quarantined = false;
+        device->status = PM_OK;
+        pm_engine_event_other(engine, PM_ENGINE_EVENT_DEVICE, (int32_t)index, PM_OK);
+        pm_engine_say(engine, PM_LOG_WARNING, "%s is given work again: it was not to blame",
+                      device->name);
+    }
+}
+
 /* The others go on meanwhile: opening a card takes a while, so it is done without the lock. */
 static pm_status reopen(struct pm_engine *engine, uint32_t index, pm_error *error) {
     struct engine_device *device = &engine->devices[index];
@@ -155,12 +167,14 @@ static pm_status restore(struct pm_engine *engine, uint32_t index, pm_error *err
     }
     device->is_reopening = false;
     if (status == PM_OK) {
-        status = pm_sched_restore(&engine->sched, index, error);
+        status = pm_sched_restore(&engine->sched, index, pm_engine_now_ns(engine), error);
     }
     if (status == PM_OK) {
         device->was_quarantined = false;
         device->status = PM_OK;
         pm_engine_event_other(engine, PM_ENGINE_EVENT_DEVICE, (int32_t)index, PM_OK);
+        pm_engine_say(engine, PM_LOG_WARNING, "%s was restored and is given work again",
+                      device->name);
         pm_engine_pump(engine);
     }
     return status;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
+#define MS UINT64_C(1000000)
 /* A block of the heap beside what was asked for. */
 #define BLOCK_BYTES 160
 /* Outcomes that are forgotten in one transaction. */
@@ -56,7 +57,8 @@ bool pm_engine_drop_pending(struct pm_engine *engine) {
     return true;
 }
 
-/* What a part holds that its task does not hold any more, and steps that are to stop. */
+/* What a part holds that its task does not hold any more, steps that are to stop, and what is to be
+ * known of its attempts. */
 static void settle_parts(struct pm_engine *engine, struct engine_job *job) {
     for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
         const struct pm_sched_task *task = &engine->sched_tasks[i];
@@ -64,6 +66,10 @@ static void settle_parts(struct pm_engine *engine, struct engine_job *job) {
             continue;
         }
         struct engine_part *part = &job->parts[job->part_of[task->part]];
+        part->n_attempts = task->n_attempts;
+        if (task->n_attempts != 0) {
+            part->status = task->attempts[task->n_attempts - 1].status;
+        }
         if (task->running) {
             if (task->stopping) {
                 __atomic_store_n(&part->cancel, 1, __ATOMIC_RELAXED);
@@ -152,6 +158,22 @@ static enum pm_journal_state journal_state(const struct engine_job *job) {
                                                : PM_JOURNAL_FAILED;
 }
 
+/* What was spent on a job; where it was is by name, as devices are others at the next start. */
+static void record_spent(const struct pm_engine *engine, const struct engine_job *job,
+                         struct pm_journal_job *record) {
+    const uint64_t *stage_ns = job->stage_ns;
+    record->queue_ns =
+        job->has_begun ? stage_ns[PM_ENGINE_STAGE_QUEUE] : job->ended_at_ns - job->accepted_at_ns;
+    record->key_ns = stage_ns[PM_ENGINE_STAGE_KEY];
+    record->prepare_ns = stage_ns[PM_ENGINE_STAGE_PREPARE];
+    record->prove_ns = stage_ns[PM_ENGINE_STAGE_PROVE];
+    record->finish_ns = stage_ns[PM_ENGINE_STAGE_FINISH] + stage_ns[PM_ENGINE_STAGE_VERIFY];
+    record->n_retries = job->n_retries;
+    record->device = job->device >= 0 && (uint32_t)job->device < engine->n_devices
+                         ? engine->devices[job->device].name
+                         : "";
+}
+
 void pm_engine_job_record(const struct engine_job *job, struct pm_journal_part *parts,
                           struct pm_journal_job *record) {
     *record = (struct pm_journal_job){.id = job->id,
@@ -171,7 +193,8 @@ void pm_engine_job_record(const struct engine_job *job, struct pm_journal_part *
                                       .ended_at_ns = job->ended_at_ns,
                                       .ended_ms = job->ended_ms,
                                       .message = job->message,
-                                      .history = job->history};
+                                      .history = job->history,
+                                      .device = ""};
     memcpy(record->content, job->content, sizeof record->content);
     for (uint32_t i = 0; i < job->n_parts; ++i) {
         const struct engine_part *part = &job->parts[i];
@@ -199,6 +222,7 @@ static pm_status write_end(struct pm_engine *engine, const struct engine_job *jo
     PM_TRY(pm_memory_alloc_array(NULL, "parts for the journal", job->n_parts,
                                  sizeof(struct pm_journal_part), PM_MEMORY_PLAIN, &parts, error));
     pm_engine_job_record(job, parts, &row);
+    record_spent(engine, job, &row);
     const pm_status status = pm_journal_end(engine->journal, &row, pm_engine_now_ns(engine), error);
     pm_memory_free(parts);
     return status;
@@ -228,6 +252,24 @@ static void count_outcome(struct pm_engine *engine, const struct engine_job *job
     pm_engine_measure(engine, PM_ENGINE_STAGE_JOB, job->ended_at_ns - job->accepted_at_ns);
 }
 
+/* A line for whoever runs the engine: numbers and names, nothing of what is proved. */
+static void say_outcome(const struct pm_engine *engine, const struct engine_job *job) {
+    char id[PM_ENGINE_NAME_BYTES + 24] = "";
+    if (job->request_id[0] != '\0') {
+        (void)snprintf(id, sizeof id, ", request \"%s\"", job->request_id);
+    }
+    if (job->state == PM_ENGINE_FAILED) {
+        pm_engine_say(engine, PM_LOG_WARNING, "job %llu, key \"%s\"%s failed: %s: %s",
+                      (unsigned long long)job->id, job->key_name, id, pm_status_name(job->status),
+                      job->message);
+    } else {
+        pm_engine_say(engine, PM_LOG_DEBUG, "job %llu, key \"%s\"%s is %s after %llu ms",
+                      (unsigned long long)job->id, job->key_name, id,
+                      pm_engine_state_name(job->state),
+                      (unsigned long long)((job->ended_at_ns - job->accepted_at_ns) / MS));
+    }
+}
+
 /* Under the lock: from now on it may be told. */
 static void publish(struct pm_engine *engine, struct engine_job *job) {
     job->is_ending = false;
@@ -236,6 +278,7 @@ static void publish(struct pm_engine *engine, struct engine_job *job) {
     --engine->n_open;
     pm_engine_keep(engine, job);
     count_outcome(engine, job);
+    say_outcome(engine, job);
     pm_engine_event_job(engine, job);
     (void)pthread_cond_broadcast(&engine->changed);
 }

@@ -28,29 +28,50 @@ static pm_status copy_text(const char *text, char **copy, pm_error *error) {
 static pm_status read_shape(const char *path, struct engine_part *part, pm_error *error) {
     pm_assignment_file *file = NULL;
     pm_assignment assignment = {.struct_bytes = sizeof assignment};
+    struct pm_journal_file facts;
+    char held[64];
+    int fd = -1;
     part->shape = 0;
     if (!part->is_assignment) {
         return PM_OK;
     }
-    PM_TRY(pm_assignment_file_open(path, &file, error));
-    const pm_status status = pm_assignment_file_get(file, &assignment, error);
+    PM_TRY(pm_engine_open_file(path, "the input cannot be opened", &fd, &facts, error));
+    (void)snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
+    pm_status status = pm_assignment_file_open(held, &file, error);
+    (void)close(fd);
+    if (status != PM_OK) {
+        pm_error_at(error, path, PM_NO_OFFSET);
+        return status;
+    }
+    status = pm_assignment_file_get(file, &assignment, error);
     part->shape = (uint8_t)pm_engine_shape(true, assignment.a != NULL,
                                            assignment.form == PM_SCALAR_MONTGOMERY);
     pm_assignment_file_destroy(file);
     return status;
 }
 
-static pm_status take_path(const char *path, const pm_control *control, struct engine_part *part,
-                           pm_error *error) {
+static pm_status check_length(uint64_t n_bytes, uint64_t bytes_max, const char *path,
+                              pm_error *error) {
+    if (n_bytes <= bytes_max) {
+        return PM_OK;
+    }
+    pm_error_set(error, PM_WITNESS_MISMATCH,
+                 "the input has %llu bytes, none for this key has more than %llu",
+                 (unsigned long long)n_bytes, (unsigned long long)bytes_max);
+    pm_error_at(error, path, PM_NO_OFFSET);
+    pm_error_need_have(error, bytes_max, n_bytes);
+    return PM_WITNESS_MISMATCH;
+}
+
+static pm_status take_path(const char *path, uint64_t bytes_max, const pm_control *control,
+                           struct engine_part *part, pm_error *error) {
     uint8_t head[16];
     struct pm_journal_file after;
     PM_FAIL_IF(path[0] == '\0' || strlen(path) >= PM_ENGINE_PATH_BYTES, error, PM_INVALID_ARGUMENT,
                "the path of an input has 1 to %d bytes", PM_ENGINE_PATH_BYTES - 1);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return pm_error_set_errno(error, PM_IO, errno, path, "the input cannot be opened");
-    }
-    pm_status status = pm_engine_file_facts(fd, path, &part->file, error);
+    int fd = -1;
+    PM_TRY(pm_engine_open_file(path, "the input cannot be opened", &fd, &part->file, error));
+    pm_status status = check_length(part->file.n_bytes, bytes_max, path, error);
     if (status == PM_OK) {
         status = pm_engine_file_digest(fd, path, part->file.n_bytes, part->digest,
                                        sizeof part->digest, head, control, error);
@@ -122,12 +143,12 @@ static pm_status take_bytes(struct pm_engine *engine, const pm_engine_input *inp
 }
 
 pm_status pm_engine_take_input(struct pm_engine *engine, const pm_engine_input *input,
-                               const pm_control *control, struct engine_part *part,
-                               pm_error *error) {
+                               uint64_t bytes_max, const pm_control *control,
+                               struct engine_part *part, pm_error *error) {
     PM_FAIL_IF((input->path == NULL) == (input->bytes == NULL), error, PM_INVALID_ARGUMENT,
                "an input is either a path or bytes");
     PM_TRY(pm_control_check(control, error));
-    return input->path != NULL ? take_path(input->path, control, part, error)
+    return input->path != NULL ? take_path(input->path, bytes_max, control, part, error)
                                : take_bytes(engine, input, part, error);
 }
 

@@ -35,6 +35,8 @@
 #include <stdint.h>
 
 #define PM_ENGINE_KEYS_MAX 256
+/* Of keys in the scheduler: one more, for the room that opening one takes. */
+#define PM_ENGINE_PLACES (PM_ENGINE_KEYS_MAX + 1)
 #define PM_ENGINE_EVENTS 4096
 #define PM_ENGINE_PATH_BYTES 1024
 #define PM_ENGINE_HISTORY_BYTES 512
@@ -64,6 +66,8 @@ struct pm_engine_hooks {
                          uint64_t *vram_bytes, pm_error *error);
     /* The wall clock in milliseconds. NULL: the system's. */
     int64_t (*wall_ms)(void *user);
+    /* A key is about to be opened for proofs; under no lock. NULL: nobody needs to know. */
+    void (*opening)(void *user);
 };
 pm_status pm_engine_create_with(const pm_engine_options *options,
                                 const struct pm_engine_hooks *hooks, pm_engine **engine,
@@ -93,6 +97,8 @@ struct engine_curves {
     bool is_made;
     pm_status status; /* why there is none at all */
     char why[256];
+    uint64_t need_bytes, have_bytes;           /* 0: it is not for want of them */
+    pm_status statuses[PM_ENGINE_DEVICES_MAX]; /* why there is none for a device */
     struct pm_sched_curve *curve[PM_ENGINE_DEVICES_MAX];
     pm_plan_options choices[PM_ENGINE_DEVICES_MAX];
 };
@@ -116,6 +122,8 @@ struct engine_key {
     pm_status status; /* of the last load */
     char message[256];
     uint64_t n_loads, n_load_ends, n_evictions, load_ns;
+    /* Of CLOCK_MONOTONIC, as far as the scheduler says that it is so. */
+    uint64_t opening_since_ns, warm_since_ns, hot_since_ns[PM_ENGINE_DEVICES_MAX];
 };
 
 /* ---- Jobs ----------------------------------------------------------------------------------- */
@@ -138,6 +146,11 @@ struct engine_part {
     bool is_overdue;     /* its device is taken for hung; atomic */
     uint32_t wrong_mask; /* devices whose proofs of it did not verify */
     uint64_t step_began_ns;
+    /* For who asks: where it is or was, and what of its attempts failed. */
+    int32_t device;
+    uint32_t worker, n_attempts;
+    pm_status status;
+    uint64_t step_ns[PM_ENGINE_STEPS];
     /* What came of it. */
     bool is_proved;
     pm_proof proof;
@@ -222,8 +235,9 @@ struct pm_engine {
     char *gpu_library; /* a copy; or NULL */
     pm_context *host;  /* what the CPU does beside proofs: a device's, or its own */
     bool owns_host;
-    pthread_mutex_t register_lock;               /* one key is registered at a time */
-    struct engine_key *keys[PM_ENGINE_KEYS_MAX]; /* by the scheduler's number */
+    pthread_mutex_t register_lock; /* one key is registered at a time */
+    /* By the scheduler's number. NULL: none, or the room that opening one takes. */
+    struct engine_key *keys[PM_ENGINE_PLACES];
 
     struct engine_job *first, *last; /* by number; those without one are not in it */
     struct engine_job *arriving;     /* not on record yet, by `next` */
@@ -273,6 +287,8 @@ void pm_engine_close_devices(struct pm_engine *engine);
 void pm_engine_device_busy(struct pm_engine *engine, uint32_t device, bool begins);
 /* Under the lock: says which devices the scheduler has given up since. Whether there are any. */
 bool pm_engine_note_quarantine(struct pm_engine *engine, pm_status why);
+/* Under the lock: a fault that it was blamed for was not its own. */
+void pm_engine_acquit(struct pm_engine *engine, uint32_t device);
 
 /* engine_key.c; find: under the lock, NULL if there is none */
 struct engine_key *pm_engine_find_key(struct pm_engine *engine, const char *name);
@@ -286,6 +302,15 @@ pm_status pm_engine_evict_all(struct pm_engine *engine, const char *name, uint64
 /* Under the lock: it is leaving, and a chore will see to it. */
 pm_status pm_engine_begin_evict(struct pm_engine *engine, uint32_t index, uint32_t device,
                                 pm_error *error);
+/*
+ * What opening the key to plan its proofs takes is the budget's as well: waits until there is room,
+ * for which idle keys leave, and reserves it. *place is for giving it back; PM_SCHED_NONE: nothing
+ * was to be reserved. Under no lock. Errors: OVER_BUDGET, CANCELLED, DEADLINE, those of describing
+ * its files.
+ */
+pm_status pm_engine_reserve_opening(struct pm_engine *engine, const struct engine_key *key,
+                                    const pm_control *control, uint32_t *place, pm_error *error);
+void pm_engine_give_back_opening(struct pm_engine *engine, uint32_t place);
 /* Opens the key's file as it stands; is_params is found out. */
 pm_status pm_engine_open_key_file(struct pm_engine *engine, struct engine_key *key,
                                   const pm_control *control, pm_key **open, pm_error *error);
@@ -296,6 +321,12 @@ void pm_engine_drop_key(struct pm_engine *engine, uint32_t key, uint32_t device)
 /* Under the lock, which is given up while it waits: keys that are on a device where nothing runs
  * leave it. Errors: BUDGET_BUSY, CANCELLED. */
 pm_status pm_engine_leave_device(struct pm_engine *engine, uint32_t device, pm_error *error);
+/* Opens a regular file that is not empty, without waiting; on success *fd is the caller's. refusal:
+ * what is said when the system does not open it. */
+pm_status pm_engine_open_file(const char *path, const char *refusal, int *fd,
+                              struct pm_journal_file *file, pm_error *error);
+/* The key's constraint system, if it has one, is such a file. */
+pm_status pm_engine_check_r1cs(const struct engine_key *key, pm_error *error);
 /* A file's facts and digest (PM_JOURNAL_KEY_DIGEST_BYTES or fewer), read through `fd`. */
 pm_status pm_engine_file_facts(int fd, const char *path, struct pm_journal_file *file,
                                pm_error *error);
@@ -303,6 +334,9 @@ pm_status pm_engine_file_digest(int fd, const char *path, uint64_t n_bytes, uint
                                 size_t digest_bytes, uint8_t head[16], const pm_control *control,
                                 pm_error *error);
 bool pm_engine_same_file(const struct pm_journal_file *a, const struct pm_journal_file *b);
+
+/* engine_step.c */
+pm_engine_stage pm_engine_stage_of(enum engine_step step);
 
 /* engine_curve.c: key's pm_key is open, or was when its sizes were taken. Curves of the shape are
  * made if they have not been. */
@@ -312,13 +346,18 @@ pm_status pm_engine_make_curves(struct pm_engine *engine, struct engine_key *key
 uint32_t pm_engine_variants(const struct pm_engine *engine, const struct engine_key *key,
                             uint32_t shape, struct pm_sched_variant *variants);
 void pm_engine_free_curves(struct engine_key *key);
+/* Why there is no curve of a shape at all: its status. */
+pm_status pm_engine_no_curve(const struct engine_curves *curves, pm_error *error);
 uint32_t pm_engine_shape(bool is_assignment, bool has_vectors, bool is_montgomery);
+/* Of inputs for the key that bring what it does not have itself. */
+uint32_t pm_engine_usual_shape(const struct engine_key *key);
 
 /* engine_input.c */
-/* Takes one input in: a copy of path or bytes, its digest, its shape; stored if it is to be. */
+/* Takes one input in: a copy of path or bytes, its digest, its shape; stored if it is to be. A file
+ * of more than bytes_max is refused before it is read. */
 pm_status pm_engine_take_input(struct pm_engine *engine, const pm_engine_input *input,
-                               const pm_control *control, struct engine_part *part,
-                               pm_error *error);
+                               uint64_t bytes_max, const pm_control *control,
+                               struct engine_part *part, pm_error *error);
 /* The shape of one whose path is known. */
 pm_status pm_engine_find_shape(struct pm_engine *engine, struct engine_part *part, pm_error *error);
 /* Opens it for a proof with `key` on the context's curve: witness or assignment of part. */

@@ -54,23 +54,33 @@ pm_engine_state pm_engine_job_state(const struct pm_engine *engine, const struct
     }
 }
 
-static void say_why_it_waits(const struct pm_engine *engine, const struct engine_job *job,
-                             char *text, size_t text_bytes) {
+/* The first part that has not ended: of those before it there is nothing to wait for. */
+static uint32_t next_open_task(const struct pm_engine *engine, const struct engine_job *job) {
+    uint32_t first = PM_SCHED_NONE;
     for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
         const struct pm_sched_task *task = &engine->sched_tasks[i];
-        struct pm_sched_why why;
-        if (!task->used || task->job != job->sched_job) {
-            continue;
+        if (task->used && task->job == job->sched_job &&
+            !pm_job_is_final((enum pm_job_state)task->state) &&
+            (first == PM_SCHED_NONE || task->part < engine->sched_tasks[first].part)) {
+            first = i;
         }
-        pm_sched_why(&engine->sched, i, pm_engine_now_ns(engine), &why);
-        if (why.reason == PM_REASON_BYTES) {
-            (void)snprintf(text, text_bytes, "%s: %s needs %llu bytes, %llu are free",
-                           pm_sched_reason_name(why.reason), pm_pool_name(why.pool),
-                           (unsigned long long)why.need_bytes, (unsigned long long)why.have_bytes);
-        } else if (why.reason != PM_REASON_NONE) {
-            (void)snprintf(text, text_bytes, "%s", pm_sched_reason_name(why.reason));
-        }
-        return;
+    }
+    return first;
+}
+
+static void say_why_it_waits(const struct pm_engine *engine, const struct engine_job *job,
+                             char *text, size_t text_bytes) {
+    const uint32_t task = next_open_task(engine, job);
+    struct pm_sched_why why = {.reason = PM_REASON_NONE};
+    if (task != PM_SCHED_NONE) {
+        pm_sched_why(&engine->sched, task, pm_engine_now_ns(engine), &why);
+    }
+    if (why.reason == PM_REASON_BYTES) {
+        (void)snprintf(text, text_bytes, "%s: %s needs %llu bytes, %llu are free",
+                       pm_sched_reason_name(why.reason), pm_pool_name(why.pool),
+                       (unsigned long long)why.need_bytes, (unsigned long long)why.have_bytes);
+    } else if (why.reason != PM_REASON_NONE) {
+        (void)snprintf(text, text_bytes, "%s", pm_sched_reason_name(why.reason));
     }
 }
 
@@ -78,7 +88,8 @@ static uint32_t count_ahead(const struct pm_engine *engine, const struct engine_
     uint32_t n = 0;
     for (uint32_t j = 0; j < engine->sched.n_jobs_max; ++j) {
         const struct engine_job *other = engine->live[j];
-        if (other != NULL && other != job && !other->has_begun &&
+        /* One that is just being put on record has no number yet. */
+        if (other != NULL && other != job && other->is_recorded && !other->has_begun &&
             (other->priority > job->priority ||
              (other->priority == job->priority && other->id < job->id))) {
             ++n;
@@ -161,6 +172,96 @@ pm_status pm_engine_jobs(pm_engine *engine, uint64_t after, pm_engine_job *infos
     pm_engine_unlock(engine);
     *n = n_filled;
     return PM_OK;
+}
+
+/* ---- Parts ---------------------------------------------------------------------------------- */
+
+static pm_engine_state part_state(const struct pm_sched_task *task) {
+    switch ((enum pm_job_state)task->state) {
+    case PM_JOB_ACCEPTED:
+    case PM_JOB_QUEUED:
+        return PM_ENGINE_QUEUED;
+    case PM_JOB_PROVING:
+        return task->step < PM_ENGINE_STEP_PROVE ? PM_ENGINE_PREPARING : PM_ENGINE_PROVING;
+    case PM_JOB_FINISHING:
+    case PM_JOB_VERIFYING:
+        return PM_ENGINE_FINISHING;
+    case PM_JOB_DONE:
+        return PM_ENGINE_DONE;
+    case PM_JOB_FAILED:
+        return PM_ENGINE_FAILED;
+    case PM_JOB_CANCELLED:
+        return PM_ENGINE_CANCELLED;
+    default:
+        return PM_ENGINE_PREPARING;
+    }
+}
+
+static void fill_part(const struct engine_job *job, uint32_t index, pm_engine_part *info) {
+    const struct engine_part *part = &job->parts[index];
+    *info = (pm_engine_part){.part = index,
+                             .state = (uint32_t)(part->is_proved ? PM_ENGINE_DONE
+                                                 : job->is_final ? job->state
+                                                                 : PM_ENGINE_FINISHING),
+                             .device = part->device,
+                             .worker = part->worker,
+                             .n_attempts = part->n_attempts,
+                             .status = (int32_t)part->status,
+                             .prepare_ns = part->step_ns[PM_ENGINE_STEP_READ],
+                             .prove_ns = part->step_ns[PM_ENGINE_STEP_PROVE],
+                             .finish_ns = part->step_ns[PM_ENGINE_STEP_FINISH] +
+                                          part->step_ns[PM_ENGINE_STEP_VERIFY]};
+}
+
+/* What the scheduler knows of a part that has not ended. */
+static void add_task(const struct engine_job *job, const struct pm_sched_task *task,
+                     pm_engine_part *info) {
+    info->state = (uint32_t)part_state(task);
+    info->n_attempts = task->n_attempts;
+    if (task->running) {
+        const uint64_t began_ns = job->parts[info->part].step_began_ns;
+        const uint64_t now_ns = pm_clock_now_ns();
+        uint64_t *spent_ns = task->step == PM_ENGINE_STEP_READ    ? &info->prepare_ns
+                             : task->step == PM_ENGINE_STEP_PROVE ? &info->prove_ns
+                                                                  : &info->finish_ns;
+        *spent_ns += now_ns > began_ns ? now_ns - began_ns : 0;
+    }
+}
+
+/* Under the lock. */
+static void fill_parts(const struct pm_engine *engine, const struct engine_job *job, uint32_t first,
+                       pm_engine_part *parts, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+        fill_part(job, first + i, &parts[i]);
+    }
+    if (job->sched_job == PM_SCHED_NONE) {
+        return;
+    }
+    for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
+        const struct pm_sched_task *task = &engine->sched_tasks[i];
+        if (!task->used || task->job != job->sched_job) {
+            continue;
+        }
+        const uint32_t index = job->part_of[task->part];
+        if (index >= first && index - first < n) {
+            add_task(job, task, &parts[index - first]);
+        }
+    }
+}
+
+pm_status pm_engine_job_parts(pm_engine *engine, uint64_t id, uint32_t first, pm_engine_part *parts,
+                              uint32_t *n, pm_error *error) {
+    PM_FAIL_IF(engine == NULL || n == NULL || (parts == NULL && *n != 0), error,
+               PM_INVALID_ARGUMENT, "engine, parts or n is NULL");
+    pm_engine_lock(engine);
+    const struct engine_job *job = pm_engine_job_of(engine, id);
+    if (job != NULL) {
+        const uint32_t n_left = first < job->n_parts ? job->n_parts - first : 0;
+        *n = n_left < *n ? n_left : *n;
+        fill_parts(engine, job, first, parts, *n);
+    }
+    pm_engine_unlock(engine);
+    return job != NULL ? PM_OK : no_such_job(id, error);
 }
 
 /* ---- Waiting -------------------------------------------------------------------------------- */

@@ -53,17 +53,16 @@ static pm_status find_digest(struct engine_key *made, const uint8_t *given,
                              const struct engine_key *known, const pm_control *control,
                              pm_error *error) {
     uint8_t head[16];
-    const int fd = open(made->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return pm_error_set_errno(error, PM_IO, errno, made->path, "the key cannot be opened");
-    }
-    pm_status status = pm_engine_file_facts(fd, made->path, &made->file, error);
-    if (status == PM_OK && given != NULL) {
+    int fd = -1;
+    PM_TRY(pm_engine_check_r1cs(made, error));
+    PM_TRY(pm_engine_open_file(made->path, "the key cannot be opened", &fd, &made->file, error));
+    pm_status status = PM_OK;
+    if (given != NULL) {
         memcpy(made->digest, given, sizeof made->digest);
-    } else if (status == PM_OK && known != NULL && strcmp(known->path, made->path) == 0 &&
+    } else if (known != NULL && strcmp(known->path, made->path) == 0 &&
                pm_engine_same_file(&known->file, &made->file)) {
         memcpy(made->digest, known->digest, sizeof made->digest);
-    } else if (status == PM_OK) {
+    } else {
         status = pm_engine_file_digest(fd, made->path, made->file.n_bytes, made->digest,
                                        sizeof made->digest, head, control, error);
     }
@@ -82,7 +81,7 @@ static void take_sizes(struct engine_key *made) {
 static pm_status plan_proofs(struct pm_engine *engine, struct engine_key *made, const pm_key *key,
                              pm_error *error) {
     const uint64_t total_bytes = engine->sched.total_bytes[PM_POOL_HOST];
-    const uint32_t shape = made->facts.has_matrices ? 0 : pm_engine_shape(true, true, false);
+    const uint32_t shape = pm_engine_usual_shape(made);
     struct pm_sched_variant variants[PM_SCHED_VARIANTS_MAX];
     take_sizes(made);
     if (made->bytes < total_bytes) {
@@ -104,8 +103,8 @@ static pm_status plan_proofs(struct pm_engine *engine, struct engine_key *made, 
     return pm_engine_make_curves(engine, made, key, shape, error);
 }
 
-static pm_status open_once(struct pm_engine *engine, struct engine_key *made,
-                           const pm_control *control, pm_error *error) {
+static pm_status open_to_plan(struct pm_engine *engine, struct engine_key *made,
+                              const pm_control *control, pm_error *error) {
     pm_key *key = NULL;
     PM_TRY(pm_engine_open_key_file(engine, made, control, &key, error));
     made->facts.struct_bytes = sizeof made->facts;
@@ -119,6 +118,15 @@ static pm_status open_once(struct pm_engine *engine, struct engine_key *made,
         status = plan_proofs(engine, made, key, error);
     }
     pm_key_destroy(key);
+    return status;
+}
+
+static pm_status open_once(struct pm_engine *engine, struct engine_key *made,
+                           const pm_control *control, pm_error *error) {
+    uint32_t place;
+    PM_TRY(pm_engine_reserve_opening(engine, made, control, &place, error));
+    const pm_status status = open_to_plan(engine, made, control, error);
+    pm_engine_give_back_opening(engine, place);
     return status;
 }
 
@@ -137,6 +145,10 @@ static pm_status enter_key(struct pm_engine *engine, struct engine_key *made, pm
         [PM_KIND_HOST] = made->bytes, [PM_KIND_DEVICE] = made->device_bytes};
     const uint64_t load_ns[2] = {made->load_ns, 0};
     PM_TRY(pm_sched_add_key(&engine->sched, bytes, load_ns, &made->index, error));
+    if (made->index >= PM_ENGINE_KEYS_MAX) {
+        (void)pm_sched_remove_key(&engine->sched, made->index, NULL);
+        PM_FAIL(error, PM_COUNT, "more than %d keys", PM_ENGINE_KEYS_MAX);
+    }
     engine->keys[made->index] = made;
     return PM_OK;
 }
@@ -173,16 +185,31 @@ static pm_status make_key(const pm_engine_key *asked, struct engine_key **key, p
     return PM_OK;
 }
 
-/* Under the lock. Takes the old key of the name away, if nobody uses it. */
-static pm_status replace_key(struct pm_engine *engine, struct engine_key *old, pm_error *error) {
+/* Under the lock. Takes the old key of the name away, if nobody uses it: it is the caller's, who
+ * puts it back when the journal does not follow. */
+static pm_status take_key(struct pm_engine *engine, struct engine_key *old, pm_error *error) {
     PM_FAIL_IF(old->n_jobs != 0, error, PM_BUDGET_BUSY,
                "the key \"%s\" is used by %u jobs, so it cannot be replaced now", old->name,
                old->n_jobs);
     PM_TRY(pm_engine_evict_all(engine, old->name, 0, error));
     PM_TRY(pm_sched_remove_key(&engine->sched, old->index, error));
     engine->keys[old->index] = NULL;
-    free_key(old);
     return PM_OK;
+}
+
+/* Under the lock. Its place cannot have been taken: keys are entered under register_lock. */
+static void put_key_back(struct pm_engine *engine, struct engine_key *old) {
+    if (enter_key(engine, old, NULL) != PM_OK) {
+        free_key(old);
+    }
+}
+
+static bool has_place(const struct pm_engine *engine) {
+    uint32_t k = 0;
+    while (k < PM_ENGINE_KEYS_MAX && engine->keys[k] != NULL) {
+        ++k;
+    }
+    return k < PM_ENGINE_KEYS_MAX;
 }
 
 static bool is_the_same(const struct engine_key *a, const struct engine_key *b) {
@@ -196,27 +223,34 @@ static pm_status register_key(struct pm_engine *engine, struct engine_key **made
     struct pm_journal_key record;
     pm_engine_lock(engine);
     struct engine_key *old = pm_engine_find_key(engine, (*made)->name);
+    const bool is_one_too_many = old == NULL && !has_place(engine);
     pm_engine_unlock(engine);
+    PM_FAIL_IF(is_one_too_many, error, PM_COUNT, "more than %d keys", PM_ENGINE_KEYS_MAX);
     PM_TRY(find_digest(*made, digest, old, control, error));
     if (old != NULL && is_the_same(old, *made)) {
         return PM_OK;
     }
     PM_TRY(open_once(engine, *made, control, error));
     pm_engine_lock(engine);
-    pm_status status = old != NULL ? replace_key(engine, old, error) : PM_OK;
-    if (status == PM_OK) {
-        fill_journal_key(*made, &record);
+    pm_status status = old != NULL ? take_key(engine, old, error) : PM_OK;
+    if (status != PM_OK) {
         pm_engine_unlock(engine);
-        if (engine->journal != NULL) {
-            status = pm_journal_keep_key(engine->journal, &record, error);
-        }
-        pm_engine_lock(engine);
+        return status;
     }
+    fill_journal_key(*made, &record);
+    pm_engine_unlock(engine);
+    if (engine->journal != NULL) {
+        status = pm_journal_keep_key(engine->journal, &record, error);
+    }
+    pm_engine_lock(engine);
     if (status == PM_OK) {
         status = enter_key(engine, *made, error);
     }
     if (status == PM_OK) {
         *made = NULL; /* the registry's */
+        free_key(old);
+    } else if (old != NULL) {
+        put_key_back(engine, old);
     }
     pm_engine_unlock(engine);
     return status;
@@ -374,24 +408,24 @@ pm_status pm_engine_key_evict(pm_engine *engine, const char *name, uint64_t time
     return status;
 }
 
-static pm_status forget(struct pm_engine *engine, const char *name, pm_error *error) {
-    struct engine_key *key = pm_engine_find_key(engine, name);
-    if (key == NULL) {
-        return no_such_key(name, error);
-    }
-    PM_TRY(replace_key(engine, key, error));
-    return PM_OK;
-}
-
 pm_status pm_engine_key_forget(pm_engine *engine, const char *name, pm_error *error) {
     PM_FAIL_IF(engine == NULL, error, PM_INVALID_ARGUMENT, "engine is NULL");
     (void)pthread_mutex_lock(&engine->register_lock);
     pm_engine_lock(engine);
-    pm_status status = forget(engine, name, error);
-    pm_engine_unlock(engine);
+    struct engine_key *key = pm_engine_find_key(engine, name);
+    pm_status status = key != NULL ? take_key(engine, key, error) : no_such_key(name, error);
     if (status == PM_OK && engine->journal != NULL) {
+        pm_engine_unlock(engine);
         status = pm_journal_drop_key(engine->journal, name, error);
+        pm_engine_lock(engine);
+        if (status != PM_OK) {
+            put_key_back(engine, key);
+        }
     }
+    if (status == PM_OK) {
+        free_key(key);
+    }
+    pm_engine_unlock(engine);
     (void)pthread_mutex_unlock(&engine->register_lock);
     return status;
 }
@@ -410,6 +444,29 @@ static uint64_t proof_bytes(const struct pm_engine *engine, const struct engine_
         }
     }
     return most;
+}
+
+/* How long ago something began that lasts: never 0. */
+static uint64_t since_ns(uint64_t began_ns) {
+    const uint64_t now_ns = pm_clock_now_ns();
+    return now_ns > began_ns ? now_ns - began_ns : 1;
+}
+
+static void fill_times(const struct pm_engine *engine, const struct engine_key *key,
+                       pm_engine_key_info *info) {
+    const struct pm_sched_key *scheduled = &engine->sched_keys[key->index];
+    if (scheduled->process.residency == PM_LOADING) {
+        info->opening_ns = since_ns(key->opening_since_ns);
+    }
+    if (scheduled->process.residency == PM_RESIDENT) {
+        info->warm_ms = since_ns(key->warm_since_ns) / MS + 1;
+    }
+    for (uint32_t d = 0; d < engine->n_devices; ++d) {
+        if (scheduled->devices[d].residency == PM_RESIDENT) {
+            const uint64_t hot_ms = since_ns(key->hot_since_ns[d]) / MS + 1;
+            info->hot_ms = hot_ms > info->hot_ms ? hot_ms : info->hot_ms;
+        }
+    }
 }
 
 static void fill_info(const struct pm_engine *engine, const struct engine_key *key,
@@ -438,6 +495,7 @@ static void fill_info(const struct pm_engine *engine, const struct engine_key *k
             info->tier = PM_ENGINE_HOT;
         }
     }
+    fill_times(engine, key, info);
     memcpy(info->digest, key->digest, sizeof info->digest);
     memcpy(info->name, key->name, sizeof info->name);
     pm_engine_copy_tail(info->path, sizeof info->path, key->path);

@@ -16,6 +16,10 @@
 
 #define SECOND INT64_C(1000000000)
 #define PIECE_BYTES (UINT64_C(1) << 20)
+/* What is no more than this is not reserved for opening a key. */
+#define TOO_FEW_BYTES (UINT64_C(64) << 10)
+/* How often a wait for room looks at its control. */
+#define LOOK_MS 50
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
@@ -36,6 +40,37 @@ pm_status pm_engine_file_facts(int fd, const char *path, struct pm_journal_file 
         .n_bytes = (uint64_t)facts.st_size,
         .modified_ns = (int64_t)facts.st_mtim.tv_sec * SECOND + facts.st_mtim.tv_nsec,
         .changed_ns = (int64_t)facts.st_ctim.tv_sec * SECOND + facts.st_ctim.tv_nsec};
+    return PM_OK;
+}
+
+/* Files are named by callers: none may hold a thread, as opening a FIFO would, and a pseudo-file
+ * says that it is empty, whatever reading it does. */
+pm_status pm_engine_open_file(const char *path, const char *refusal, int *fd,
+                              struct pm_journal_file *file, pm_error *error) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0) {
+        return pm_error_set_errno(error, PM_IO, errno, path, refusal);
+    }
+    pm_status status = pm_engine_file_facts(*fd, path, file, error);
+    if (status == PM_OK && file->n_bytes == 0) {
+        status = pm_error_set(error, PM_TRUNCATED, "the file is empty");
+        pm_error_at(error, path, PM_NO_OFFSET);
+    }
+    if (status != PM_OK) {
+        (void)close(*fd);
+    }
+    return status;
+}
+
+pm_status pm_engine_check_r1cs(const struct engine_key *key, pm_error *error) {
+    struct pm_journal_file file;
+    int fd = -1;
+    if (key->r1cs_path[0] == '\0') {
+        return PM_OK;
+    }
+    PM_TRY(pm_engine_open_file(key->r1cs_path, "the constraint system cannot be opened", &fd, &file,
+                               error));
+    (void)close(fd);
     return PM_OK;
 }
 
@@ -102,12 +137,11 @@ pm_status pm_engine_file_digest(int fd, const char *path, uint64_t n_bytes, uint
 static pm_status check_file(struct engine_key *key, const pm_control *control, pm_error *error) {
     struct pm_journal_file now;
     uint8_t digest[PM_JOURNAL_KEY_DIGEST_BYTES], head[16];
-    const int fd = open(key->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return pm_error_set_errno(error, PM_IO, errno, key->path, "the key cannot be opened");
-    }
-    pm_status status = pm_engine_file_facts(fd, key->path, &now, error);
-    if (status == PM_OK && !pm_engine_same_file(&now, &key->file)) {
+    int fd = -1;
+    PM_TRY(pm_engine_check_r1cs(key, error));
+    PM_TRY(pm_engine_open_file(key->path, "the key cannot be opened", &fd, &now, error));
+    pm_status status = PM_OK;
+    if (!pm_engine_same_file(&now, &key->file)) {
         status = pm_engine_file_digest(fd, key->path, now.n_bytes, digest, sizeof digest, head,
                                        control, error);
         if (status == PM_OK && memcmp(digest, key->digest, sizeof digest) != 0) {
@@ -146,6 +180,90 @@ pm_status pm_engine_open_key_file(struct pm_engine *engine, struct engine_key *k
     return status;
 }
 
+/* ---- What opening takes --------------------------------------------------------------------- */
+
+static pm_status describe(struct pm_engine *engine, const char *path, const pm_control *control,
+                          pm_file_info *info, pm_error *error) {
+    memset(info, 0, sizeof *info);
+    info->struct_bytes = sizeof *info;
+    return pm_file_describe(engine->host, path, 0, control, info, error);
+}
+
+/*
+ * At its most. Points of bellman's parameters are as large in memory as in the file. Of the
+ * constraint system each term becomes a column and the number of its coefficient, and coefficients
+ * that differ are kept once, in tables that grow by doubling: twice the file has room for that.
+ * Then roots of unity, and two bits a variable; of a .zkey there is no more than these, as its
+ * points are mapped and the pages of a file are the kernel's.
+ */
+static pm_status find_opening_bytes(struct pm_engine *engine, const struct engine_key *key,
+                                    const pm_control *control, uint64_t *bytes, pm_error *error) {
+    void *buffer = NULL;
+    *bytes = 0;
+    PM_TRY(pm_memory_alloc(NULL, "description of a file", sizeof(pm_file_info), PM_MEMORY_PLAIN,
+                           &buffer, error));
+    pm_file_info *info = buffer;
+    pm_status status = describe(engine, key->path, control, info, error);
+    const bool is_params = info->kind == PM_FILE_PARAMS;
+    const uint64_t n = is_params ? (uint64_t)info->n_h + 1 : UINT64_C(1) << (info->log_n & 63);
+    *bytes = n / 2 * PM_FR_BYTES + info->n_vars / 4 + (is_params ? info->parameters_bytes : 0);
+    if (status == PM_OK && is_params && key->r1cs_path[0] != '\0') {
+        status = describe(engine, key->r1cs_path, control, info, error);
+        *bytes += 2 * info->file_bytes;
+    }
+    pm_memory_free(buffer);
+    return status;
+}
+
+/* Under the lock, which is given up while it waits. */
+static pm_status wait_for_room(struct pm_engine *engine, uint32_t place, const pm_control *control,
+                               pm_error *error) {
+    PM_TRY(pm_sched_preload(&engine->sched, place, error));
+    pm_engine_pump(engine);
+    while (engine->sched_keys[place].process.residency != PM_LOADING) {
+        PM_FAIL_IF(engine->is_stopping, error, PM_CANCELLED, "the engine stops");
+        PM_TRY(pm_control_check(control, error));
+        (void)pm_engine_wait_changed(engine, pm_engine_until_ns(LOOK_MS));
+    }
+    return PM_OK;
+}
+
+pm_status pm_engine_reserve_opening(struct pm_engine *engine, const struct engine_key *key,
+                                    const pm_control *control, uint32_t *place, pm_error *error) {
+    uint64_t bytes[PM_SCHED_KINDS] = {0};
+    const uint64_t load_ns[2] = {0};
+    *place = PM_SCHED_NONE;
+    PM_TRY(find_opening_bytes(engine, key, control, &bytes[PM_KIND_HOST], error));
+    if (bytes[PM_KIND_HOST] <= TOO_FEW_BYTES) {
+        return PM_OK;
+    }
+    pm_engine_lock(engine);
+    /* To the scheduler it is a key that somebody wishes to have, and that never arrives. */
+    pm_status status = pm_sched_add_key(&engine->sched, bytes, load_ns, place, error);
+    if (status == PM_OK) {
+        status = wait_for_room(engine, *place, control, error);
+    }
+    if (status != PM_OK && *place != PM_SCHED_NONE) {
+        (void)pm_sched_remove_key(&engine->sched, *place, NULL);
+        *place = PM_SCHED_NONE;
+    }
+    pm_engine_unlock(engine);
+    return status;
+}
+
+void pm_engine_give_back_opening(struct pm_engine *engine, uint32_t place) {
+    if (place != PM_SCHED_NONE) {
+        pm_engine_lock(engine);
+        (void)pm_sched_key_loaded(&engine->sched, place, PM_SCHED_NONE, PM_CANCELLED,
+                                  pm_engine_now_ns(engine), NULL);
+        (void)pm_sched_remove_key(&engine->sched, place, NULL);
+        pm_engine_pump(engine);
+        pm_engine_unlock(engine);
+    }
+}
+
+/* ---- Loading -------------------------------------------------------------------------------- */
+
 static pm_status load(struct pm_engine *engine, struct engine_key *key, pm_key **open, pm_vk **vk,
                       pm_error *error) {
     const pm_control control = {.struct_bytes = sizeof control, .cancel = &engine->stop};
@@ -176,6 +294,9 @@ void pm_engine_load_key(struct pm_engine *engine, uint32_t index) {
     pm_key *open = NULL;
     pm_vk *vk = NULL;
     const uint64_t began_ns = pm_clock_now_ns();
+    if (engine->hooks.opening != NULL) {
+        engine->hooks.opening(engine->hooks.user);
+    }
     const pm_status status = load(engine, key, &open, &vk, &error);
     const uint64_t took_ns = pm_clock_now_ns() - began_ns;
     pm_engine_lock(engine);
@@ -187,6 +308,7 @@ void pm_engine_load_key(struct pm_engine *engine, uint32_t index) {
     if (status == PM_OK) {
         key->message[0] = '\0';
         key->load_ns = took_ns;
+        key->warm_since_ns = pm_clock_now_ns();
         ++key->n_loads;
         ++engine->metrics.n_key_loads;
         pm_engine_measure(engine, PM_ENGINE_STAGE_KEY, took_ns);
@@ -212,6 +334,7 @@ void pm_engine_load_on_device(struct pm_engine *engine, uint32_t index, uint32_t
     const pm_status status = key->key != NULL       ? PM_OK
                              : key->status != PM_OK ? key->status
                                                     : PM_INTERNAL;
+    key->hot_since_ns[device] = pm_clock_now_ns();
     pm_engine_event_key(engine, key, status == PM_OK ? PM_ENGINE_HOT : PM_ENGINE_COLD,
                         (int32_t)device, status);
     (void)pm_sched_key_loaded(&engine->sched, index, device, status, pm_engine_now_ns(engine),

@@ -72,6 +72,28 @@ static pm_status take_part(struct pm_engine *engine, const struct pm_journal_job
     return PM_OK;
 }
 
+/* -1: none, or one that this engine does not have. */
+static int32_t device_named(const struct pm_engine *engine, const char *name) {
+    for (uint32_t d = 0; d < engine->n_devices; ++d) {
+        if (name[0] != '\0' && strcmp(engine->devices[d].name, name) == 0) {
+            return (int32_t)d;
+        }
+    }
+    return -1;
+}
+
+static void take_spent(const struct pm_engine *engine, const struct pm_journal_job *row,
+                       struct engine_job *job) {
+    job->has_begun = true; /* what is on record of its time in the queue holds */
+    job->stage_ns[PM_ENGINE_STAGE_QUEUE] = row->queue_ns;
+    job->stage_ns[PM_ENGINE_STAGE_KEY] = row->key_ns;
+    job->stage_ns[PM_ENGINE_STAGE_PREPARE] = row->prepare_ns;
+    job->stage_ns[PM_ENGINE_STAGE_PROVE] = row->prove_ns;
+    job->stage_ns[PM_ENGINE_STAGE_FINISH] = row->finish_ns;
+    job->n_retries = row->n_retries;
+    job->device = device_named(engine, row->device);
+}
+
 static void take_outcome(const struct pm_journal_job *row, struct engine_job *job) {
     job->state = row->state == PM_JOURNAL_DONE        ? PM_ENGINE_DONE
                  : row->state == PM_JOURNAL_CANCELLED ? PM_ENGINE_CANCELLED
@@ -185,6 +207,7 @@ static pm_status take_job(void *user, const struct pm_journal_job *row, pm_error
         return resume(recovery, row, job);
     }
     take_outcome(row, job);
+    take_spent(engine, row, job);
     if (row->is_damaged) {
         job->state = PM_ENGINE_FAILED;
         job->status = PM_INTERNAL;
@@ -225,4 +248,22 @@ pm_status pm_engine_recover(struct pm_engine *engine, pm_error *error) {
         pm_journal_sweep(engine->journal, is_wanted, engine);
     }
     return status;
+}
+
+pm_status pm_engine_salvage(const char *journal_path, pm_engine_salvaged *salvaged, uint64_t *lost,
+                            uint32_t *n_lost, pm_error *error) {
+    struct pm_journal_salvaged found;
+    PM_FAIL_IF(journal_path == NULL || salvaged == NULL, error, PM_INVALID_ARGUMENT,
+               "journal_path or salvaged is NULL");
+    PM_TRY(pm_journal_salvage(journal_path, &found, lost, n_lost, error));
+    pm_engine_salvaged full = {.struct_bytes = salvaged->struct_bytes,
+                               .was_damaged = found.was_damaged,
+                               .n_keys = found.n_keys,
+                               .n_jobs = found.n_jobs,
+                               .n_open = found.n_open,
+                               .n_lost = found.n_lost};
+    memcpy(full.damaged_file, found.damaged_file, sizeof full.damaged_file);
+    memcpy(salvaged, &full,
+           salvaged->struct_bytes < sizeof full ? salvaged->struct_bytes : sizeof full);
+    return PM_OK;
 }

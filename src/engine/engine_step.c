@@ -27,13 +27,13 @@ struct step {
     pm_control control;
 };
 
-static pm_engine_stage stage_of(enum engine_step at) {
+pm_engine_stage pm_engine_stage_of(enum engine_step step) {
     static const pm_engine_stage stages[PM_ENGINE_STEPS] = {
         [PM_ENGINE_STEP_READ] = PM_ENGINE_STAGE_PREPARE,
         [PM_ENGINE_STEP_PROVE] = PM_ENGINE_STAGE_PROVE,
         [PM_ENGINE_STEP_FINISH] = PM_ENGINE_STAGE_FINISH,
         [PM_ENGINE_STEP_VERIFY] = PM_ENGINE_STAGE_VERIFY};
-    return stages[at];
+    return stages[step];
 }
 
 /* How far the step has come, for whoever watches the job. It may be said under a lock of the key's
@@ -58,7 +58,7 @@ static void note_progress(void *user, const char *phase, uint64_t done, uint64_t
  * before. One that was replaced by another file is still whole. */
 static pm_status check_key(const struct step *step, pm_error *error) {
     struct pm_journal_file now;
-    const int fd = open(step->key->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(step->key->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         return PM_OK;
     }
@@ -202,21 +202,20 @@ static void remember_failure(struct step *step, pm_status status, const pm_error
 /*
  * A proof that does not verify: the card is suspect when it was made on one, and another place has
  * its turn. When that one comes to the same, or when it was the CPU at once, it is the witness or
- * the key, and the cards are blamed no longer.
+ * the key, and the cards are blamed no longer. Neither the wrong proof nor the card's fault counts
+ * before the part has been made well: see tell_well().
  */
 static enum pm_fault judge_wrong_proof(struct step *step) {
     struct pm_engine *engine = step->engine;
     struct engine_part *part = step->part;
-    const uint32_t here = UINT32_C(1) << step->device;
-    const bool confirmed = part->wrong_mask != 0;
-    ++engine->metrics.n_wrong_proofs;
-    part->wrong_mask |= here;
-    if (engine->devices[step->device].is_card && !confirmed) {
+    const uint32_t blamed_mask = part->wrong_mask;
+    part->wrong_mask |= UINT32_C(1) << step->device;
+    if (engine->devices[step->device].is_card && blamed_mask == 0) {
         return PM_FAULT_DEVICE;
     }
     for (uint32_t d = 0; d < engine->n_devices; ++d) {
-        if ((part->wrong_mask >> d & 1) != 0 && engine->sched.devices[d].n_faults > 0) {
-            --engine->sched.devices[d].n_faults;
+        if ((blamed_mask >> d & 1) != 0) {
+            pm_engine_acquit(engine, d);
         }
     }
     return PM_FAULT_PERMANENT;
@@ -277,39 +276,45 @@ static void begin(struct pm_engine *engine, struct step *step) {
         step->part->is_overdue = false;
         __atomic_store_n(&step->part->cancel, 0, __ATOMIC_RELAXED);
     }
-    job->device = (int32_t)step->device;
+    job->device = step->part->device = (int32_t)step->device;
+    step->part->worker = step->worker;
     pm_engine_device_busy(engine, step->device, true);
     step->part->step_began_ns = pm_clock_now_ns();
     ++job->change;
     pm_engine_event_job(engine, job);
     pm_engine_event_step(engine, true, job, step->index, (int32_t)step->device, step->worker,
-                         stage_of(step->at), PM_OK);
+                         pm_engine_stage_of(step->at), PM_OK);
     (void)pthread_cond_broadcast(&engine->changed);
+}
+
+/* The part can be proved, so that who came to something else has computed wrongly. */
+static void count_wrong_proofs(struct pm_engine *engine, const struct engine_part *part) {
+    for (uint32_t d = 0; d < engine->n_devices; ++d) {
+        if ((part->wrong_mask >> d & 1) != 0) {
+            ++engine->metrics.n_wrong_proofs;
+            ++engine->devices[d].n_faults;
+            pm_engine_say(engine, PM_LOG_WARNING,
+                          "%s has computed a wrong proof, which was withheld and made again",
+                          engine->devices[d].name);
+        }
+    }
 }
 
 static void tell_well(struct pm_engine *engine, struct step *step) {
     if (step->at == PM_ENGINE_STEP_VERIFY && !engine->sched_tasks[step->task].stopping) {
         step->part->is_proved = true;
+        count_wrong_proofs(engine, step->part);
         ++engine->metrics.n_proofs;
         engine->devices[step->device].n_proofs++;
     }
     (void)pm_sched_step_done(&engine->sched, step->task, pm_engine_now_ns(engine), NULL);
 }
 
-/* The job does not come back to this device while another one can take it, of whatever kind. */
-static void shun_device(struct pm_engine *engine, const struct step *step) {
-    struct pm_sched_request *request = &engine->sched.jobs[step->job->sched_job].request;
-    const uint32_t here = UINT32_C(1) << step->device;
-    uint32_t others = 0;
-    for (uint32_t v = 0; v < request->n_variants; ++v) {
-        others |= request->variants[v].device_mask & ~here;
-    }
-    for (uint32_t d = 0; d < engine->n_devices; ++d) {
-        others &= engine->sched.devices[d].quarantined ? ~(UINT32_C(1) << d) : UINT32_MAX;
-    }
-    for (uint32_t v = 0; others != 0 && v < request->n_variants; ++v) {
-        request->variants[v].device_mask &= ~here;
-    }
+static void say_retry(const struct pm_engine *engine, const struct step *step,
+                      const pm_error *error) {
+    pm_engine_say(engine, PM_LOG_INFO, "job %llu, key \"%s\": part %u is tried again: %s: %.300s",
+                  (unsigned long long)step->job->id, step->job->key_name, step->index,
+                  engine->devices[step->device].name, error->message);
 }
 
 static void tell_badly(struct pm_engine *engine, struct step *step, pm_status status,
@@ -319,14 +324,14 @@ static void tell_badly(struct pm_engine *engine, struct step *step, pm_status st
     if (!engine->sched_tasks[step->task].stopping) {
         remember_failure(step, status, error);
     }
-    if (fault >= PM_FAULT_DEVICE) {
+    if (fault >= PM_FAULT_DEVICE && status != PM_SELF_VERIFY) {
         engine->devices[step->device].n_faults += !step->part->is_overdue;
-        shun_device(engine, step);
     }
     (void)pm_sched_fault(&engine->sched, step->task, fault, status, pm_engine_now_ns(engine), NULL);
     if (engine->sched.counters.n_retried != n_retried) {
         ++step->job->n_retries;
         ++engine->metrics.n_retries;
+        say_retry(engine, step, error);
     }
     if (pm_engine_note_quarantine(engine, status)) {
         pm_engine_settle_all(engine);
@@ -335,10 +340,11 @@ static void tell_badly(struct pm_engine *engine, struct step *step, pm_status st
 
 static void end(struct pm_engine *engine, struct step *step, pm_status status, pm_error *error) {
     struct engine_job *job = step->job;
-    const pm_engine_stage stage = stage_of(step->at);
+    const pm_engine_stage stage = pm_engine_stage_of(step->at);
     const uint64_t took_ns = pm_clock_now_ns() - step->part->step_began_ns;
     pm_engine_device_busy(engine, step->device, false);
     job->stage_ns[stage] += took_ns;
+    step->part->step_ns[step->at] += took_ns;
     if (status == PM_OK) {
         pm_engine_measure(engine, stage, took_ns);
     }

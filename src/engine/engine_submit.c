@@ -36,6 +36,9 @@ pm_status pm_engine_job_make(uint32_t n_parts, struct engine_job **job, pm_error
     made->n_references = 1;
     made->sched_job = PM_SCHED_NONE;
     made->device = -1;
+    for (uint32_t i = 0; i < n_parts; ++i) {
+        made->parts[i].device = -1;
+    }
     *job = made;
     return PM_OK;
 }
@@ -163,8 +166,9 @@ pm_status pm_engine_schedule(struct pm_engine *engine, struct engine_job *job, p
                key->name);
     PM_TRY(pm_engine_make_curves(engine, key, NULL, shape, error));
     job->n_variants = pm_engine_variants(engine, key, shape, job->variants);
-    PM_FAIL_IF(job->n_variants == 0, error, key->curves[shape].status, "%s",
-               key->curves[shape].why);
+    if (job->n_variants == 0) {
+        return pm_engine_no_curve(&key->curves[shape], error);
+    }
     struct pm_sched_request request = {.priority = (enum pm_priority)(job->priority - 1),
                                        .deadline_ns = job->deadline_at_ns,
                                        .key = key->index,
@@ -196,10 +200,27 @@ static pm_status check_request(const pm_engine_request *request, pm_error *error
     return PM_OK;
 }
 
+/* No input for the key is larger: five values for each variable or row of the domain, whichever
+ * there are more of, and what stands beside them. Known before the file is read, as a file of any
+ * size would take its time. */
+static uint64_t input_bytes_max(struct pm_engine *engine, const char *name) {
+    uint64_t n = 0;
+    pm_engine_lock(engine);
+    const struct engine_key *key = pm_engine_find_key(engine, name);
+    if (key != NULL) {
+        const uint64_t domain = UINT64_C(1) << (key->facts.log_n & 63);
+        n = key->facts.n_vars > domain ? key->facts.n_vars : domain;
+    }
+    pm_engine_unlock(engine);
+    return n != 0 ? 5 * n * PM_FR_BYTES + 16 * BESIDE_VALUES_BYTES : UINT64_MAX;
+}
+
 static pm_status take_inputs(struct pm_engine *engine, const pm_engine_request *request,
                              const pm_control *control, struct engine_job *job, pm_error *error) {
+    const uint64_t bytes_max = input_bytes_max(engine, request->key);
     for (uint32_t i = 0; i < request->n_inputs; ++i) {
-        PM_TRY(pm_engine_take_input(engine, &request->inputs[i], control, &job->parts[i], error));
+        PM_TRY(pm_engine_take_input(engine, &request->inputs[i], bytes_max, control, &job->parts[i],
+                                    error));
     }
     return PM_OK;
 }

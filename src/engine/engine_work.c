@@ -32,7 +32,9 @@ static void carry_out(struct pm_engine *engine, const struct pm_sched_decision *
     if (decision->action == PM_SCHED_EVICT) {
         pm_engine_add_chore(engine, CHORE_EVICT, decision->key, decision->device);
     }
-    if (decision->load_key) {
+    /* Where there is no key, room for opening one is reserved. */
+    if (decision->load_key && engine->keys[decision->key] != NULL) {
+        engine->keys[decision->key]->opening_since_ns = pm_clock_now_ns();
         pm_engine_add_chore(engine, CHORE_LOAD, decision->key, PM_SCHED_NONE);
     }
     if (decision->load_on_device) {
@@ -124,7 +126,9 @@ static bool look_for_stalls(struct pm_engine *engine) {
     bool is_at_work = false;
     for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
         const struct pm_sched_task *task = &engine->sched_tasks[i];
-        if (!task->used || !task->running || task->step != PM_ENGINE_STEP_PROVE ||
+        /* Finishing may still wait for what the card was given. */
+        if (!task->used || !task->running ||
+            (task->step != PM_ENGINE_STEP_PROVE && task->step != PM_ENGINE_STEP_FINISH) ||
             !engine->devices[task->device].is_card) {
             continue;
         }

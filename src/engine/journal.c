@@ -4,6 +4,7 @@
 #include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/journal_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 1
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 
 static const char schema[] =
@@ -30,11 +30,25 @@ static const char schema[] =
     "  n_begun INTEGER NOT NULL DEFAULT 0, status INTEGER NOT NULL DEFAULT 0,"
     "  is_permanent INTEGER NOT NULL DEFAULT 0, ended_at_ns INTEGER NOT NULL DEFAULT 0,"
     "  ended_ms INTEGER NOT NULL DEFAULT 0, message TEXT NOT NULL DEFAULT '',"
-    "  history TEXT NOT NULL DEFAULT '', seal BLOB NOT NULL);"
+    "  history TEXT NOT NULL DEFAULT '', seal BLOB NOT NULL,"
+    "  queue_ns INTEGER NOT NULL DEFAULT 0, key_ns INTEGER NOT NULL DEFAULT 0,"
+    "  prepare_ns INTEGER NOT NULL DEFAULT 0, prove_ns INTEGER NOT NULL DEFAULT 0,"
+    "  finish_ns INTEGER NOT NULL DEFAULT 0, n_retries INTEGER NOT NULL DEFAULT 0,"
+    "  device TEXT NOT NULL DEFAULT '');"
     "CREATE TABLE IF NOT EXISTS part(job INTEGER NOT NULL, part INTEGER NOT NULL,"
     "  path TEXT NOT NULL, is_stored INTEGER NOT NULL, is_assignment INTEGER NOT NULL,"
     "  n_bytes INTEGER NOT NULL, digest BLOB NOT NULL, proof BLOB, publics BLOB,"
     "  seal BLOB NOT NULL, PRIMARY KEY(job, part)) WITHOUT ROWID;";
+
+/* From format 1. */
+static const char more_columns[] =
+    "ALTER TABLE job ADD COLUMN queue_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN key_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN prepare_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN prove_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN finish_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN n_retries INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN device TEXT NOT NULL DEFAULT '';";
 
 /* ---- Statements ----------------------------------------------------------------------------- */
 
@@ -45,8 +59,8 @@ pm_status pm_journal_failed(struct pm_journal *journal, int code, const char *wh
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         pm_error_set(error, PM_ENCODING,
-                     "the journal is damaged (%s: %s): move the folder away, or bring back a copy",
-                     what, sqlite3_errstr(code));
+                     "the journal is damaged (%s: %s): salvage it, or bring back a copy", what,
+                     sqlite3_errstr(code));
         status = PM_ENCODING;
         break;
     case SQLITE_NOMEM:
@@ -128,11 +142,7 @@ pm_status pm_journal_leave(struct pm_journal *journal, pm_status status, pm_erro
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-static pm_status open_folder(struct pm_journal *journal, pm_error *error) {
-    if (mkdir(journal->folder, 0700) != 0 && errno != EEXIST) {
-        return pm_error_set_errno(error, PM_IO, errno, journal->folder,
-                                  "the journal's folder cannot be made");
-    }
+static pm_status lock_folder(struct pm_journal *journal, pm_error *error) {
     journal->folder_fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->folder_fd < 0) {
         return pm_error_set_errno(error, PM_IO, errno, journal->folder,
@@ -151,9 +161,13 @@ static pm_status open_folder(struct pm_journal *journal, pm_error *error) {
                    : pm_error_set_errno(error, PM_IO, errno, journal->folder,
                                         "the journal cannot be locked");
     }
-    /* SQLite would make it readable for others. */
-    const int fd =
-        openat(journal->folder_fd, "journal.db", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return pm_journal_finish_salvage(journal, error);
+}
+
+/* SQLite would make it readable for others. make: unless it is there. */
+static pm_status open_file(struct pm_journal *journal, bool make, pm_error *error) {
+    const int fd = openat(journal->folder_fd, PM_JOURNAL_FILE,
+                          O_RDWR | (make ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return pm_error_set_errno(error, PM_IO, errno, journal->folder,
                                   "the journal cannot be opened");
@@ -162,9 +176,8 @@ static pm_status open_folder(struct pm_journal *journal, pm_error *error) {
     return PM_OK;
 }
 
-/* The first column of the first row: a number, or a text. SQLITE_DONE: there is none. */
-static int query(struct pm_journal *journal, const char *sql, int64_t *number, char *text,
-                 size_t text_bytes) {
+int pm_journal_query(struct pm_journal *journal, const char *sql, int64_t *number, char *text,
+                     size_t text_bytes) {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
     if (code == SQLITE_OK) {
@@ -183,14 +196,55 @@ static int query(struct pm_journal *journal, const char *sql, int64_t *number, c
 
 static pm_status check_whole(struct pm_journal *journal, pm_error *error) {
     char answer[128] = "";
-    const int code = query(journal, "PRAGMA quick_check(1)", NULL, answer, sizeof answer);
+    const int code =
+        pm_journal_query(journal, "PRAGMA quick_check(1)", NULL, answer, sizeof answer);
     if (code != SQLITE_ROW) {
         return pm_journal_failed(journal, code, "checking it", error);
     }
     if (strcmp(answer, "ok") != 0) {
         pm_error_set(error, PM_ENCODING,
-                     "the journal is damaged (%s): move the folder away, or bring back a copy",
-                     answer);
+                     "the journal is damaged (%s): salvage it, or bring back a copy", answer);
+        pm_error_at(error, journal->folder, PM_NO_OFFSET);
+        return PM_ENCODING;
+    }
+    return PM_OK;
+}
+
+/* In one transaction: the tables are those of one format or of the other. */
+static int make_tables(struct pm_journal *journal) {
+    int64_t n = 0;
+    int code = sqlite3_exec(journal->db, schema, NULL, NULL, NULL);
+    if (code == SQLITE_OK) {
+        code = pm_journal_query(journal,
+                                "SELECT count(*) FROM pragma_table_info('job')"
+                                " WHERE name='device'",
+                                &n, NULL, 0);
+        code = code == SQLITE_ROW ? SQLITE_OK : code;
+    }
+    if (code == SQLITE_OK && n == 0) {
+        code = sqlite3_exec(journal->db, more_columns, NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK) {
+        code = sqlite3_exec(journal->db, "PRAGMA user_version=2", NULL, NULL, NULL);
+    }
+    return code;
+}
+
+pm_status pm_journal_make_tables(struct pm_journal *journal, pm_error *error) {
+    PM_TRY(pm_journal_enter(journal, error));
+    const int code = make_tables(journal);
+    return pm_journal_leave(
+        journal,
+        code == SQLITE_OK ? PM_OK : pm_journal_failed(journal, code, "making its tables", error),
+        error);
+}
+
+static pm_status check_log(struct pm_journal *journal, pm_error *error) {
+    bool is_damaged;
+    PM_TRY(pm_journal_log_check(journal->folder_fd, PM_JOURNAL_LOG_FILE, &is_damaged, error));
+    if (is_damaged) {
+        pm_error_set(error, PM_ENCODING,
+                     "the journal's log is damaged: salvage it, or bring back a copy");
         pm_error_at(error, journal->folder, PM_NO_OFFSET);
         return PM_ENCODING;
     }
@@ -203,7 +257,8 @@ static pm_status open_database(struct pm_journal *journal, pm_error *error) {
                                           "PRAGMA temp_store=MEMORY", "PRAGMA cache_size=-256",
                                           "PRAGMA cell_size_check=ON"};
     char path[sizeof journal->folder + 16];
-    (void)snprintf(path, sizeof path, "%s/journal.db", journal->folder);
+    PM_TRY(check_log(journal, error));
+    (void)snprintf(path, sizeof path, "%s/" PM_JOURNAL_FILE, journal->folder);
     int code =
         sqlite3_open_v2(path, &journal->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK) {
@@ -211,22 +266,23 @@ static pm_status open_database(struct pm_journal *journal, pm_error *error) {
     }
     (void)sqlite3_extended_result_codes(journal->db, 1);
     (void)sqlite3_busy_timeout(journal->db, 5000);
+    /* Of a damaged file nothing is changed: what its log has may be all that is left. */
+    (void)sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     for (size_t i = 0; i < sizeof pragmas / sizeof pragmas[0]; ++i) {
         PM_TRY(pm_journal_run(journal, error, pragmas[i], ""));
     }
     PM_TRY(check_whole(journal, error));
     int64_t format = 0;
-    code = query(journal, "PRAGMA user_version", &format, NULL, 0);
+    code = pm_journal_query(journal, "PRAGMA user_version", &format, NULL, 0);
     if (code != SQLITE_ROW) {
         return pm_journal_failed(journal, code, "reading its version", error);
     }
-    PM_FAIL_IF(format > FORMAT, error, PM_VERSION,
-               "the journal has version %lld, this proofmill knows %d", (long long)format, FORMAT);
-    code = sqlite3_exec(journal->db, schema, NULL, NULL, NULL);
-    if (code == SQLITE_OK) {
-        code = sqlite3_exec(journal->db, "PRAGMA user_version=1", NULL, NULL, NULL);
-    }
-    return code == SQLITE_OK ? PM_OK : pm_journal_failed(journal, code, "making its tables", error);
+    PM_FAIL_IF(format > PM_JOURNAL_FORMAT, error, PM_VERSION,
+               "the journal has version %lld, this proofmill knows %d", (long long)format,
+               PM_JOURNAL_FORMAT);
+    PM_TRY(pm_journal_make_tables(journal, error));
+    (void)sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    return PM_OK;
 }
 
 /* Goes on where the last engine's clock stood: exactly, if the machine has not been started anew
@@ -235,10 +291,12 @@ static pm_status set_clock(struct pm_journal *journal, pm_error *error) {
     char boot[64] = "", boot_before[64] = "";
     int64_t offset_ns = 0, last_ns = 0;
     (void)pm_small_file_read(BOOT_ID_PATH, boot, sizeof boot);
-    (void)query(journal, "SELECT value FROM meta WHERE name='boot'", NULL, boot_before,
-                sizeof boot_before);
-    (void)query(journal, "SELECT value FROM meta WHERE name='offset_ns'", &offset_ns, NULL, 0);
-    (void)query(journal, "SELECT value FROM meta WHERE name='last_ns'", &last_ns, NULL, 0);
+    (void)pm_journal_query(journal, "SELECT value FROM meta WHERE name='boot'", NULL, boot_before,
+                           sizeof boot_before);
+    (void)pm_journal_query(journal, "SELECT value FROM meta WHERE name='offset_ns'", &offset_ns,
+                           NULL, 0);
+    (void)pm_journal_query(journal, "SELECT value FROM meta WHERE name='last_ns'", &last_ns, NULL,
+                           0);
     const int64_t now_ns = (int64_t)pm_clock_now_ns();
     if (boot[0] == '\0' || strcmp(boot, boot_before) != 0 || now_ns + offset_ns < last_ns) {
         offset_ns = last_ns - now_ns;
@@ -251,33 +309,71 @@ static pm_status set_clock(struct pm_journal *journal, pm_error *error) {
     return pm_journal_leave(journal, status, error);
 }
 
-pm_status pm_journal_open(const char *folder, struct pm_journal **journal, pm_error *error) {
+static pm_status make_journal(const char *folder, struct pm_journal **journal, pm_error *error) {
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(NULL, "journal", sizeof(struct pm_journal), PM_MEMORY_PLAIN, &buffer,
                            error));
     struct pm_journal *made = buffer;
     made->lock_fd = made->folder_fd = -1;
-    pm_status status = PM_OK;
-    const int length = snprintf(made->folder, sizeof made->folder, "%s", folder);
-    if (length <= 0 || (size_t)length >= sizeof made->folder) {
-        status = pm_error_set(error, PM_INVALID_ARGUMENT,
-                              "the journal's folder has no name, or one of more than %zu bytes",
-                              sizeof made->folder - 1);
-    }
     if (pthread_mutex_init(&made->lock, NULL) != 0 ||
         pthread_mutex_init(&made->arrivals_lock, NULL) != 0 ||
         pthread_cond_init(&made->answered, NULL) != 0) {
         pm_memory_free(made);
         PM_FAIL(error, PM_NO_MEMORY, "a lock could not be made");
     }
+    const int length = snprintf(made->folder, sizeof made->folder, "%s", folder);
+    if (length <= 0 || (size_t)length >= sizeof made->folder) {
+        pm_journal_close(made);
+        PM_FAIL(error, PM_INVALID_ARGUMENT,
+                "the journal's folder has no name, or one of more than %zu bytes",
+                sizeof made->folder - 1);
+    }
+    *journal = made;
+    return PM_OK;
+}
+
+static pm_status open_journal(struct pm_journal *made, pm_error *error) {
+    if (mkdir(made->folder, 0700) != 0 && errno != EEXIST) {
+        return pm_error_set_errno(error, PM_IO, errno, made->folder,
+                                  "the journal's folder cannot be made");
+    }
+    PM_TRY(lock_folder(made, error));
+    PM_TRY(open_file(made, true, error));
+    PM_TRY(open_database(made, error));
+    return set_clock(made, error);
+}
+
+pm_status pm_journal_open(const char *folder, struct pm_journal **journal, pm_error *error) {
+    struct pm_journal *made = NULL;
+    PM_TRY(make_journal(folder, &made, error));
+    const pm_status status = open_journal(made, error);
+    if (status != PM_OK) {
+        pm_journal_close(made);
+        return status;
+    }
+    *journal = made;
+    return PM_OK;
+}
+
+pm_status pm_journal_open_damaged(const char *folder, struct pm_journal **journal, bool *is_damaged,
+                                  pm_error *error) {
+    struct pm_journal *made = NULL;
+    pm_error why = PM_ERROR_INIT;
+    PM_TRY(make_journal(folder, &made, error));
+    pm_status status = lock_folder(made, error);
     if (status == PM_OK) {
-        status = open_folder(made, error);
+        status = open_file(made, false, error);
     }
     if (status == PM_OK) {
-        status = open_database(made, error);
-    }
-    if (status == PM_OK) {
-        status = set_clock(made, error);
+        status = open_database(made, &why);
+        *is_damaged = status == PM_ENCODING;
+        if (*is_damaged) {
+            (void)sqlite3_close(made->db);
+            made->db = NULL;
+            status = PM_OK;
+        } else if (status != PM_OK) {
+            pm_error_copy(error, &why);
+        }
     }
     if (status != PM_OK) {
         pm_journal_close(made);

@@ -4,6 +4,7 @@
  *
  *     FOLDER/lock           held while an engine uses the folder
  *     FOLDER/journal.db     SQLite, write-ahead log, synchronous FULL: keys, jobs, parts
+ *     FOLDER/journal.db.damaged-N    one that was, and from which that was salvaged
  *     FOLDER/input-HEX      inputs that were handed over as bytes; mode 0600, overwritten when done
  *
  * Jobs have numbers in the order in which they were accepted; nothing is ordered by a clock. Each
@@ -31,6 +32,22 @@ struct pm_journal;
 pm_status pm_journal_open(const char *folder, struct pm_journal **journal, pm_error *error);
 /* NULL is fine. */
 void pm_journal_close(struct pm_journal *journal);
+
+/* What became of a damaged journal. */
+struct pm_journal_salvaged {
+    bool was_damaged; /* false: nothing has been changed */
+    uint32_t n_keys, n_jobs, n_open, n_lost;
+    char damaged_file[64];
+};
+
+/*
+ * Makes a journal of all rows of a damaged one whose pages can still be read and whose seals are
+ * good. A job that is not whole any more is on record as failed. The damaged files stay beside it.
+ * lost: at most *n_lost of their numbers (both may be NULL). A kill or a loss of power leaves the
+ * damaged journal or the salvaged one. Errors: as pm_journal_open(), but for damage.
+ */
+pm_status pm_journal_salvage(const char *folder, struct pm_journal_salvaged *salvaged,
+                             uint64_t *lost, uint32_t *n_lost, pm_error *error);
 
 /* The engine's clock is CLOCK_MONOTONIC plus this: it goes on across processes, and from one start
  * of the machine to the next. */
@@ -96,7 +113,12 @@ struct pm_journal_job {
     uint64_t ended_at_ns;
     int64_t ended_ms;
     const char *message, *history;
-    bool is_damaged; /* read: a seal of it is broken */
+    /* What was spent on it, for people, as a pm_engine_job has it; all 0 and "": not on record, as
+     * in a journal of format 1. */
+    uint64_t queue_ns, key_ns, prepare_ns, prove_ns, finish_ns;
+    uint32_t n_retries;
+    const char *device; /* its name */
+    bool is_damaged;    /* read: a seal of it is broken */
 };
 
 /* job->id and what came after are not looked at. *id is its number. */
@@ -112,7 +134,7 @@ pm_status pm_journal_unbegin(struct pm_journal *journal, uint64_t id, pm_error *
 pm_status pm_journal_part_done(struct pm_journal *journal, uint64_t id, uint32_t index,
                                const struct pm_journal_part *part, uint64_t now_ns,
                                pm_error *error);
-/* Its outcome: state, status, is_permanent, ended_*, message, history of job; with the proofs of
+/* Its outcome: state, status, is_permanent and what follows, of job; with the proofs of
  * its parts when it is DONE. INTERNAL when another outcome is on record. */
 pm_status pm_journal_end(struct pm_journal *journal, const struct pm_journal_job *job,
                          uint64_t now_ns, pm_error *error);

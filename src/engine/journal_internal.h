@@ -33,6 +33,25 @@ struct pm_journal {
     bool is_writing;
 };
 
+/* Files of the folder. */
+#define PM_JOURNAL_FILE "journal.db"
+#define PM_JOURNAL_LOG_FILE "journal.db-wal"
+/* 2: job has what was spent on it, behind its seal. Rows of format 1 end with the seal. */
+#define PM_JOURNAL_FORMAT 2
+
+/* The folder is locked. *is_damaged: the database cannot be used, and is not open; nothing has been
+ * written to it. Errors: as pm_journal_open(), but for damage; IO when there is no journal. */
+pm_status pm_journal_open_damaged(const char *folder, struct pm_journal **journal, bool *is_damaged,
+                                  pm_error *error);
+/* In a database that has none. */
+pm_status pm_journal_make_tables(struct pm_journal *journal, pm_error *error);
+/* What was salvaged takes the place of the damaged files, if that was begun; under the folder's
+ * lock. */
+pm_status pm_journal_finish_salvage(struct pm_journal *journal, pm_error *error);
+/* The first column of the first row: a number, or a text. SQLITE_DONE: there is none. */
+int pm_journal_query(struct pm_journal *journal, const char *sql, int64_t *number, char *text,
+                     size_t text_bytes);
+
 /* The status and sentence for a code of SQLite's. */
 pm_status pm_journal_failed(struct pm_journal *journal, int code, const char *what,
                             pm_error *error);

@@ -253,9 +253,12 @@ static pm_status update_outcome(struct pm_journal *journal, const struct pm_jour
     PM_TRY(pm_journal_run(
         journal, error,
         "UPDATE job SET state=?, status=?, is_permanent=?, ended_at_ns=?, ended_ms=?, message=?,"
-        " history=?, seal=? WHERE id=? AND state=0",
-        "iiiiittbi", (int64_t)job->state, (int64_t)job->status, (int64_t)job->is_permanent,
+        " history=?, seal=?, queue_ns=?, key_ns=?, prepare_ns=?, prove_ns=?, finish_ns=?,"
+        " n_retries=?, device=? WHERE id=? AND state=0",
+        "iiiiittbiiiiiiti", (int64_t)job->state, (int64_t)job->status, (int64_t)job->is_permanent,
         (int64_t)job->ended_at_ns, job->ended_ms, job->message, job->history, seal, sizeof seal,
+        (int64_t)job->queue_ns, (int64_t)job->key_ns, (int64_t)job->prepare_ns,
+        (int64_t)job->prove_ns, (int64_t)job->finish_ns, (int64_t)job->n_retries, job->device,
         (int64_t)job->id));
     if (pm_journal_changed(journal) == 1) {
         return note_time(journal, now_ns, error);
@@ -454,7 +457,14 @@ static pm_status visit_job(struct pm_journal *journal, sqlite3_stmt *row,
                                  .ended_at_ns = (uint64_t)sqlite3_column_int64(row, 15),
                                  .ended_ms = sqlite3_column_int64(row, 16),
                                  .message = text_at(row, 17),
-                                 .history = text_at(row, 18)};
+                                 .history = text_at(row, 18),
+                                 .queue_ns = (uint64_t)sqlite3_column_int64(row, 20),
+                                 .key_ns = (uint64_t)sqlite3_column_int64(row, 21),
+                                 .prepare_ns = (uint64_t)sqlite3_column_int64(row, 22),
+                                 .prove_ns = (uint64_t)sqlite3_column_int64(row, 23),
+                                 .finish_ns = (uint64_t)sqlite3_column_int64(row, 24),
+                                 .n_retries = (uint32_t)sqlite3_column_int64(row, 25),
+                                 .device = text_at(row, 26)};
     const bool has_content = bytes_at(row, 3, job.content, sizeof job.content);
     const bool has_seal = bytes_at(row, 19, seal, sizeof seal);
     pm_journal_seal_job(&job, expected);

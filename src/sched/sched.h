@@ -117,6 +117,7 @@ struct pm_sched_device {
     uint32_t n_workers; /* for everybody */
     uint32_t n_express; /* and so many more for HIGH and above */
     bool quarantined;
+    bool for_faults;                        /* that is why, and nothing else is known of it */
     uint32_t n_faults;                      /* in a row */
     uint32_t workers[PM_SCHED_WORKERS_MAX]; /* the task, PM_SCHED_NONE if free */
 };
@@ -174,7 +175,7 @@ struct pm_sched_task {
     uint32_t job, part;
     uint32_t step;           /* the next to run, or running */
     uint32_t device, worker; /* PM_SCHED_NONE: none */
-    uint32_t avoid_mask;     /* devices on which it has failed */
+    uint32_t avoid_mask;     /* devices on which it has failed: while there are others */
     uint64_t queued_ns;      /* when it came */
     uint64_t not_before_ns;  /* after a fault: not at once */
     uint64_t reserved_bytes[PM_SCHED_KINDS];
@@ -286,8 +287,13 @@ pm_status pm_sched_evict(struct pm_sched *sched, uint32_t key, pm_error *error);
  * that no other device may take fail with NO_DEVICE. */
 pm_status pm_sched_quarantine(struct pm_sched *sched, uint32_t device, uint64_t now_ns,
                               pm_error *error);
+/* A fault that the device was blamed for was not its own: it counts one less in a row, and where
+ * those in a row were why it is given no work, it is given work again. */
+pm_status pm_sched_acquit(struct pm_sched *sched, uint32_t device, uint64_t now_ns,
+                          pm_error *error);
 /* What the device held is gone: its keys are cold. No task may be running there. */
-pm_status pm_sched_restore(struct pm_sched *sched, uint32_t device, pm_error *error);
+pm_status pm_sched_restore(struct pm_sched *sched, uint32_t device, uint64_t now_ns,
+                           pm_error *error);
 
 /* A job's state, from its parts: done when all are, failed or cancelled when it is and nothing of
  * it runs any more, else the furthest that any part has come. */

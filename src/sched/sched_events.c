@@ -285,18 +285,29 @@ uint32_t pm_sched_next_runnable(struct pm_sched *sched) {
     return PM_SCHED_NONE;
 }
 
-/* A task that has no device yet, and whose variant has none left, begins again with another. */
+/* A task that has no device yet, and whose variant has none left for it, begins again with another.
+ */
 static pm_status choose_again(struct pm_sched *sched, uint32_t index, uint64_t now_ns,
                               pm_error *error) {
     struct pm_sched_task *task = &sched->tasks[index];
     const struct pm_sched_request *request = &sched->jobs[task->job].request;
     if (!pm_job_holds((enum pm_job_state)task->state) || task->device != PM_SCHED_NONE ||
         task->running ||
-        pm_sched_usable_devices(sched, request, &request->variants[task->variant], 0) != 0) {
+        pm_sched_usable_devices(sched, request, &request->variants[task->variant],
+                                task->avoid_mask) != 0) {
         return PM_OK;
     }
     pm_sched_release(sched, index, now_ns);
     return pm_sched_move(task, PM_JOB_RETRY, error);
+}
+
+static pm_status choose_all_again(struct pm_sched *sched, uint64_t now_ns, pm_error *error) {
+    for (uint32_t i = 0; i < sched->n_tasks_end; i++) {
+        if (sched->tasks[i].used) {
+            PM_TRY(choose_again(sched, i, now_ns, error));
+        }
+    }
+    return PM_OK;
 }
 
 static bool needs_device(const struct pm_sched_curve *curve, uint32_t step) {
@@ -383,9 +394,13 @@ static pm_status suspect(struct pm_sched *sched, uint32_t device, enum pm_fault 
                          uint64_t now_ns, pm_error *error) {
     struct pm_sched_device *faulty = &sched->devices[device];
     faulty->n_faults++;
-    if (fault == PM_FAULT_DEVICE_LOST ||
-        (sched->config.n_faults_max != 0 && faulty->n_faults >= sched->config.n_faults_max)) {
+    if (fault == PM_FAULT_DEVICE_LOST) {
         return pm_sched_quarantine(sched, device, now_ns, error);
+    }
+    if (sched->config.n_faults_max != 0 && faulty->n_faults >= sched->config.n_faults_max &&
+        !faulty->quarantined) {
+        PM_TRY(pm_sched_quarantine(sched, device, now_ns, error));
+        faulty->for_faults = true;
     }
     return PM_OK;
 }
@@ -536,6 +551,7 @@ pm_status pm_sched_quarantine(struct pm_sched *sched, uint32_t device, uint64_t 
     PM_FAIL_IF(device >= sched->n_devices, error, PM_INVALID_ARGUMENT, "there is no device %u",
                device);
     sched->devices[device].quarantined = true;
+    sched->devices[device].for_faults = false;
     for (uint32_t j = 0; j < sched->n_jobs_max; j++) {
         const struct pm_sched_job *job = &sched->jobs[j];
         if (job->used && !job->failed && !job->cancelled && job->n_ended < job->request.n_parts &&
@@ -543,15 +559,24 @@ pm_status pm_sched_quarantine(struct pm_sched *sched, uint32_t device, uint64_t 
             PM_TRY(pm_sched_fail_job(sched, j, PM_NO_DEVICE, now_ns, error));
         }
     }
-    for (uint32_t i = 0; i < sched->n_tasks_end; i++) {
-        if (sched->tasks[i].used) {
-            PM_TRY(choose_again(sched, i, now_ns, error));
-        }
-    }
-    return PM_OK;
+    return choose_all_again(sched, now_ns, error);
 }
 
-pm_status pm_sched_restore(struct pm_sched *sched, uint32_t device, pm_error *error) {
+pm_status pm_sched_acquit(struct pm_sched *sched, uint32_t device, uint64_t now_ns,
+                          pm_error *error) {
+    PM_FAIL_IF(device >= sched->n_devices, error, PM_INVALID_ARGUMENT, "there is no device %u",
+               device);
+    struct pm_sched_device *blamed = &sched->devices[device];
+    blamed->n_faults -= blamed->n_faults != 0;
+    if (!blamed->for_faults || blamed->n_faults >= sched->config.n_faults_max) {
+        return PM_OK;
+    }
+    blamed->quarantined = blamed->for_faults = false;
+    return choose_all_again(sched, now_ns, error);
+}
+
+pm_status pm_sched_restore(struct pm_sched *sched, uint32_t device, uint64_t now_ns,
+                           pm_error *error) {
     PM_FAIL_IF(device >= sched->n_devices, error, PM_INVALID_ARGUMENT, "there is no device %u",
                device);
     for (uint32_t i = 0; i < sched->n_tasks_end; i++) {
@@ -570,7 +595,7 @@ pm_status pm_sched_restore(struct pm_sched *sched, uint32_t device, pm_error *er
             copy->residency = PM_COLD;
         }
     }
-    sched->devices[device].quarantined = false;
+    sched->devices[device].quarantined = sched->devices[device].for_faults = false;
     sched->devices[device].n_faults = 0;
-    return PM_OK;
+    return choose_all_again(sched, now_ns, error);
 }

@@ -15,8 +15,8 @@ uint64_t pm_sched_copy_bytes(const struct pm_sched *sched, uint32_t key, uint32_
 /* The most that a task needs of a device's own memory. */
 uint64_t pm_sched_device_need(const struct pm_sched_curve *curve);
 
-/* Devices of the variant that work and are large enough; without those to avoid, unless none is
- * left then. */
+/* Devices of the variant that work and are large enough; without those to avoid, unless no variant
+ * of the request has any other. */
 uint32_t pm_sched_usable_devices(const struct pm_sched *sched,
                                  const struct pm_sched_request *request,
                                  const struct pm_sched_variant *variant, uint32_t avoid_mask);

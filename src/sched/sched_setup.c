@@ -249,9 +249,10 @@ static pm_status fits_device(const struct pm_sched *sched, const struct pm_sched
                                            : too_large(error, pool, all, sched->total_bytes[pool]);
 }
 
-uint32_t pm_sched_usable_devices(const struct pm_sched *sched,
-                                 const struct pm_sched_request *request,
-                                 const struct pm_sched_variant *variant, uint32_t avoid_mask) {
+/* Devices of a variant that work and could hold it. */
+static uint32_t working_devices(const struct pm_sched *sched,
+                                const struct pm_sched_request *request,
+                                const struct pm_sched_variant *variant) {
     uint32_t mask = 0;
     for (uint32_t d = 0; d < sched->n_devices; d++) {
         if ((variant->device_mask >> d & 1) != 0 && !sched->devices[d].quarantined &&
@@ -259,10 +260,17 @@ uint32_t pm_sched_usable_devices(const struct pm_sched *sched,
             mask |= UINT32_C(1) << d;
         }
     }
-    if (mask != 0 && fits_process(sched, request, variant, NULL) != PM_OK) {
-        return 0;
+    return mask != 0 && fits_process(sched, request, variant, NULL) == PM_OK ? mask : 0;
+}
+
+uint32_t pm_sched_usable_devices(const struct pm_sched *sched,
+                                 const struct pm_sched_request *request,
+                                 const struct pm_sched_variant *variant, uint32_t avoid_mask) {
+    uint32_t others = 0;
+    for (uint32_t v = 0; avoid_mask != 0 && v < request->n_variants; v++) {
+        others |= working_devices(sched, request, &request->variants[v]) & ~avoid_mask;
     }
-    return (mask & ~avoid_mask) != 0 ? mask & ~avoid_mask : mask;
+    return working_devices(sched, request, variant) & ~(others != 0 ? avoid_mask : 0);
 }
 
 pm_status pm_sched_feasible(const struct pm_sched *sched, const struct pm_sched_request *request,

@@ -26,11 +26,16 @@ void test_sleep_ms(uint64_t ms) {
     (void)nanosleep(&wait, NULL);
 }
 
-/* ---- The long circuit: x 1 = y1, y1 1 = y2, ... over BN254, x public ------------------------- */
+/* ---- The long circuit: x 1 = y1, y1 1 = y2, ..., x public -------------------------------------
+ */
 
-static const uint8_t bn254_r_bytes[32] = {
-    0x01, 0x00, 0x00, 0xf0, 0x93, 0xf5, 0xe1, 0x43, 0x91, 0x70, 0xb9, 0x79, 0x48, 0xe8, 0x33, 0x28,
-    0x5d, 0x58, 0x81, 0x81, 0xb6, 0x45, 0x50, 0xb8, 0x29, 0xa0, 0x31, 0xe1, 0x72, 0x4e, 0x64, 0x30};
+static const uint8_t r_bytes[2][32] = {
+    {0x01, 0x00, 0x00, 0xf0, 0x93, 0xf5, 0xe1, 0x43, 0x91, 0x70, 0xb9,
+     0x79, 0x48, 0xe8, 0x33, 0x28, 0x5d, 0x58, 0x81, 0x81, 0xb6, 0x45,
+     0x50, 0xb8, 0x29, 0xa0, 0x31, 0xe1, 0x72, 0x4e, 0x64, 0x30},
+    {0x01, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xfe, 0x5b, 0xfe,
+     0xff, 0x02, 0xa4, 0xbd, 0x53, 0x05, 0xd8, 0xa1, 0x09, 0x08, 0xd8,
+     0x39, 0x33, 0x48, 0x7d, 0x9d, 0x29, 0x53, 0xa7, 0xed, 0x73}};
 
 static void put(FILE *file, uint64_t value, size_t n_bytes) {
     assert_int_equal(fwrite(&value, n_bytes, 1, file), 1);
@@ -49,8 +54,8 @@ static void put_term(FILE *file, uint32_t wire) {
     put_scalar(file, 1);
 }
 
-static void write_long_r1cs(const char *path, uint32_t n_rows) {
-    const uint32_t n_wires = n_rows + 2;
+void write_long_r1cs(const char *path, bool is_bls, uint32_t log_n) {
+    const uint32_t n_rows = (UINT32_C(1) << log_n) - 4, n_wires = n_rows + 2;
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite("r1cs", 4, 1, file), 1);
@@ -59,7 +64,7 @@ static void write_long_r1cs(const char *path, uint32_t n_rows) {
     put(file, 1, 4); /* header */
     put(file, 64, 8);
     put(file, 32, 4);
-    assert_int_equal(fwrite(bn254_r_bytes, 32, 1, file), 1);
+    assert_int_equal(fwrite(r_bytes[is_bls], 32, 1, file), 1);
     put(file, n_wires, 4);
     put(file, 0, 4); /* outputs */
     put(file, 1, 4); /* public inputs */
@@ -81,8 +86,8 @@ static void write_long_r1cs(const char *path, uint32_t n_rows) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void write_long_wtns(const char *path, uint32_t n_rows) {
-    const uint32_t n = n_rows + 2;
+void write_long_wtns(const char *path, bool is_bls, uint32_t log_n) {
+    const uint32_t n = (UINT32_C(1) << log_n) - 2;
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite("wtns", 4, 1, file), 1);
@@ -91,7 +96,7 @@ static void write_long_wtns(const char *path, uint32_t n_rows) {
     put(file, 1, 4);
     put(file, 40, 8);
     put(file, 32, 4);
-    assert_int_equal(fwrite(bn254_r_bytes, 32, 1, file), 1);
+    assert_int_equal(fwrite(r_bytes[is_bls], 32, 1, file), 1);
     put(file, n, 4);
     put(file, 2, 4);
     put(file, (uint64_t)n * 32, 8);
@@ -106,14 +111,13 @@ static void write_long_wtns(const char *path, uint32_t n_rows) {
 }
 
 static void open_long(uint32_t log_n, struct circuits *circuits) {
-    const uint32_t n_rows = (UINT32_C(1) << log_n) - 4;
     char r1cs[1200];
     pm_error error = PM_ERROR_INIT;
     (void)snprintf(r1cs, sizeof r1cs, "%s/long.r1cs", circuits->tree);
     (void)snprintf(circuits->key_path[LONG], 1200, "%s/long.zkey", circuits->tree);
     (void)snprintf(circuits->witness_path[LONG], 1200, "%s/long.wtns", circuits->tree);
-    write_long_r1cs(r1cs, n_rows);
-    write_long_wtns(circuits->witness_path[LONG], n_rows);
+    write_long_r1cs(r1cs, false, log_n);
+    write_long_wtns(circuits->witness_path[LONG], false, log_n);
     toy_expect(
         pm_setup_known_tau(circuits->context, r1cs, circuits->key_path[LONG], NULL, NULL, &error),
         PM_OK, &error);

@@ -39,6 +39,10 @@ void circuits_register(const struct circuits *circuits, pm_engine *engine);
 /* A witness of the circuit that does not satisfy it; path in a static buffer. */
 const char *circuits_bad_witness(const struct circuits *circuits, enum circuit circuit);
 
+/* The long circuit's files, over BN254 or BLS12-381: 2^log_n rows less four. */
+void write_long_r1cs(const char *path, bool is_bls, uint32_t log_n);
+void write_long_wtns(const char *path, bool is_bls, uint32_t log_n);
+
 /* Submits one part by path; fails the test unless that is accepted. "" or NULL: no request id. */
 uint64_t submit_one(pm_engine *engine, const struct circuits *circuits, enum circuit circuit,
                     pm_engine_priority priority, const char *request_id);

@@ -20,6 +20,8 @@
 #include <cmocka.h>
 
 #define MIB (UINT64_C(1) << 20)
+/* Where very many proofs are made: with sanitizers a smaller circuit. */
+#define QUICK (PM_TEST_IS_SANITIZED ? MULT3 : MIMC)
 
 static struct circuits circuits;
 
@@ -106,10 +108,10 @@ static void F13_wrong_sums_are_made_again(void **state) {
         uint64_t jobs[12];
         uint32_t n_retried = 0;
         for (uint32_t j = 0; j < 12; ++j) {
-            jobs[j] = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+            jobs[j] = submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL);
         }
         for (uint32_t j = 0; j < 12; ++j) {
-            expect_valid(engine, &circuits, MIMC, jobs[j]);
+            expect_valid(engine, &circuits, QUICK, jobs[j]);
             const pm_engine_job info = await_job(engine, jobs[j]);
             assert_int_equal(info.device, 1); /* the CPU */
             n_retried += info.n_retries > 0;
@@ -134,9 +136,11 @@ static void bad_witnesses_do_not_blame_the_card(void **state) {
     struct cards cards;
     cards_open(1, &cards);
     pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
-    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, MIMC)};
-    const pm_engine_request request = {
-        .struct_bytes = sizeof request, .key = "own_mimc", .inputs = &input, .n_inputs = 1};
+    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, QUICK)};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[QUICK],
+                                       .inputs = &input,
+                                       .n_inputs = 1};
     pm_error error = PM_ERROR_INIT;
     for (uint32_t i = 0; i < 8; ++i) {
         uint64_t job;
@@ -147,8 +151,47 @@ static void bad_witnesses_do_not_blame_the_card(void **state) {
         assert_int_equal(info.is_permanent, 1);
     }
     assert_false(device_info(engine, 0).is_quarantined);
-    expect_valid(engine, &circuits, MIMC,
-                 submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL));
+    expect_valid(engine, &circuits, QUICK,
+                 submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL));
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* Many of them at once: three in a row, and the card is given no work; but as soon as the CPU has
+ * come to the same, it is again. */
+static void blame_is_taken_back(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, QUICK)};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[QUICK],
+                                       .inputs = &input,
+                                       .n_inputs = 1};
+    pm_error error = PM_ERROR_INIT;
+    pm_engine_event event;
+    uint64_t jobs[24];
+    uint32_t n_given_up = 0, n_given_back = 0;
+    for (uint32_t i = 0; i < 24; ++i) {
+        toy_expect(pm_engine_submit(engine, &request, NULL, &jobs[i], NULL, &error), PM_OK, &error);
+    }
+    for (uint32_t i = 0; i < 24; ++i) {
+        const pm_engine_job info = await_job(engine, jobs[i]);
+        assert_int_equal(info.status, PM_SELF_VERIFY);
+        assert_true(info.device == 1 && info.is_permanent);
+    }
+    for (uint64_t after = 0; pm_engine_next_event(engine, after, 0, &event) == PM_OK;
+         after = event.sequence) {
+        n_given_up += event.kind == PM_ENGINE_EVENT_DEVICE && event.status != PM_OK;
+        n_given_back += event.kind == PM_ENGINE_EVENT_DEVICE && event.status == PM_OK;
+    }
+    print_message("  given up %u times\n", n_given_up);
+    assert_int_equal(n_given_up, n_given_back);
+    assert_false(device_info(engine, 0).is_quarantined);
+    assert_int_equal(device_info(engine, 0).status, PM_OK);
+    assert_int_equal(engine->sched.devices[0].n_faults, 0);
     expect_books(engine);
     pm_engine_destroy(engine);
     cards_close(&cards);
@@ -164,8 +207,8 @@ static void F5_each_step_fails_once(void **state) {
     for (uint32_t i = 0; i < 2 * PM_STEP_IDS; ++i) {
         cards.card[0]->fail_step = (enum pm_step_id)(i / 2);
         cards.card[0]->fails_late = i % 2 != 0;
-        const uint64_t job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
-        expect_valid(engine, &circuits, MIMC, job);
+        const uint64_t job = submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL);
+        expect_valid(engine, &circuits, QUICK, job);
         const pm_engine_job info = await_job(engine, job);
         n_retried += info.n_retries;
         assert_true(info.n_retries == 0 || strstr(info.history, "cuda:0: ") != NULL);
@@ -348,6 +391,7 @@ int main(void) {
         cmocka_unit_test(cards_share_the_work),
         cmocka_unit_test(F13_wrong_sums_are_made_again),
         cmocka_unit_test(bad_witnesses_do_not_blame_the_card),
+        cmocka_unit_test(blame_is_taken_back),
         cmocka_unit_test(F5_each_step_fails_once),
         cmocka_unit_test(a_dead_card_is_quarantined),
         cmocka_unit_test(F9_a_card_hangs),

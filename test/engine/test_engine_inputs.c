@@ -5,6 +5,8 @@
  */
 #include "engine_case.h"
 
+#include "base/clock.h"
+#include "support/data_limit.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
 #include "support/proof_case.h"
@@ -16,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -43,6 +47,18 @@ static int close_all(void **state) {
     file_remove_tree(tree);
     pm_context_destroy(context);
     return 0;
+}
+
+static pm_engine *open_within(uint64_t host_bytes, const char *journal) {
+    const pm_engine_options options = {.struct_bytes = sizeof options,
+                                       .host_bytes = host_bytes,
+                                       .stored_bytes_max = 1,
+                                       .journal_path = journal,
+                                       .retry_ms = 1};
+    pm_engine *engine = NULL;
+    pm_error error = PM_ERROR_INIT;
+    toy_expect(pm_engine_create(&options, &engine, &error), PM_OK, &error);
+    return engine;
 }
 
 static pm_engine *open_engine(const char *journal) {
@@ -213,12 +229,183 @@ static void montgomery_form_is_undone(void **state) {
     assert_int_equal(pm_engine_from_montgomery(99, in, out, NULL), PM_CURVE);
 }
 
+/* ---- What opening parameters takes ---------------------------------------------------------- */
+
+static char long_params[1200], long_r1cs[1200], long_wtns[1200];
+
+static void make_long_params(void) {
+    const pm_setup_known_options options = {.struct_bytes = sizeof options,
+                                            .format = PM_KEY_FORMAT_PARAMS};
+    const uint32_t log_n = PM_TEST_IS_SANITIZED ? 8 : 11;
+    pm_error error = PM_ERROR_INIT;
+    (void)snprintf(long_params, sizeof long_params, "%s/long.params", tree);
+    (void)snprintf(long_r1cs, sizeof long_r1cs, "%s/long.r1cs", tree);
+    (void)snprintf(long_wtns, sizeof long_wtns, "%s/long.wtns", tree);
+    write_long_r1cs(long_r1cs, true, log_n);
+    write_long_wtns(long_wtns, true, log_n);
+    toy_expect(pm_setup_known_tau(context, long_r1cs, long_params, &options, NULL, &error), PM_OK,
+               &error);
+}
+
+static pm_status register_long(pm_engine *engine, const char *name, uint64_t deadline_ns,
+                               pm_error *error) {
+    const pm_engine_key key = {
+        .struct_bytes = sizeof key, .name = name, .path = long_params, .r1cs_path = long_r1cs};
+    const pm_control control = {.struct_bytes = sizeof control, .deadline_ns = deadline_ns};
+    return pm_engine_key_register(engine, &key, &control, error);
+}
+
+static pm_engine_pool host_pool(pm_engine *engine) {
+    pm_engine_metrics metrics;
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    return metrics.pools[0];
+}
+
+static pm_engine_key_info only_key(pm_engine *engine) {
+    pm_engine_key_info info;
+    uint32_t n = 1;
+    assert_int_equal(pm_engine_keys(engine, &info, &n), PM_OK);
+    assert_int_equal(n, 1);
+    return info;
+}
+
+/* Decoding a key's points is reserved before it is done, no less than it takes; what can never fit
+ * is refused with the numbers. */
+static void opening_parameters_is_reserved(void **state) {
+    (void)state;
+    pm_engine *engine = open_within(128 << 20, NULL);
+    pm_error error = PM_ERROR_INIT;
+    uint64_t job;
+    make_long_params();
+    toy_expect(register_long(engine, "long", 0, &error), PM_OK, &error);
+    const uint64_t opening_bytes = host_pool(engine).peak_bytes, key_bytes = only_key(engine).bytes;
+    print_message("  %llu bytes reserved for a key of %llu\n", (unsigned long long)opening_bytes,
+                  (unsigned long long)key_bytes);
+    assert_true(opening_bytes >= key_bytes && opening_bytes < 2 * key_bytes);
+    assert_int_equal(host_pool(engine).reserved_bytes, 0);
+    const pm_engine_input witness = {.path = long_wtns};
+    toy_expect(submit(engine, "long", &witness, &job, &error), PM_OK, &error);
+    assert_int_equal(await_job(engine, job).state, PM_ENGINE_DONE);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes, NULL); /* a byte of it is for inputs */
+    toy_expect(register_long(engine, "long", 0, &error), PM_OVER_BUDGET, &error);
+    assert_int_equal(error.need, opening_bytes);
+    assert_int_equal(error.have, opening_bytes - 1);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes + 1, NULL);
+    toy_expect(register_long(engine, "long", 0, &error), PM_OK, &error);
+    assert_int_equal(host_pool(engine).peak_bytes, opening_bytes);
+    pm_engine_destroy(engine);
+}
+
+/* Keys that are idle leave for it, and those in use are waited for. */
+static void opening_parameters_waits_for_room(void **state) {
+    (void)state;
+    pm_engine *engine = open_within(128 << 20, NULL);
+    pm_error error = PM_ERROR_INIT;
+    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
+    const uint64_t opening_bytes = host_pool(engine).peak_bytes;
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes + 1, NULL);
+    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
+    toy_expect(pm_engine_key_preload(engine, "first", 0, NULL, &error), PM_OK, &error);
+    /* As if a proof used it. */
+    pm_engine_lock(engine);
+    struct pm_sched_place *place =
+        &engine->sched_keys[pm_engine_find_key(engine, "first")->index].process;
+    ++place->n_users;
+    pm_engine_unlock(engine);
+    toy_expect(register_long(engine, "second", pm_clock_now_ns() + UINT64_C(150000000), &error),
+               PM_DEADLINE, &error);
+    assert_int_equal(only_key(engine).tier, PM_ENGINE_WARM);
+    pm_engine_lock(engine);
+    --place->n_users;
+    pm_engine_unlock(engine);
+    toy_expect(register_long(engine, "second", 0, &error), PM_OK, &error);
+    pm_engine_key_info infos[2];
+    uint32_t n = 2;
+    assert_int_equal(pm_engine_keys(engine, infos, &n), PM_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(infos[0].n_evictions + infos[1].n_evictions, 1);
+    assert_int_equal(host_pool(engine).reserved_bytes, 0);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+}
+
+/* A key that the journal remembers and that cannot be opened within the budget any more. */
+static void remembered_parameters_count_as_well(void **state) {
+    (void)state;
+    const char *journal = file_in_tree(tree, "remembers");
+    pm_engine *engine = open_within(128 << 20, journal);
+    pm_error error = PM_ERROR_INIT;
+    uint32_t n = 1;
+    toy_expect(register_long(engine, "long", 0, &error), PM_OK, &error);
+    const uint64_t opening_bytes = host_pool(engine).peak_bytes;
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes - 1, journal);
+    assert_int_equal(pm_engine_keys(engine, NULL, &n), PM_OK);
+    assert_int_equal(n, 0);
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes, journal);
+    assert_int_equal(host_pool(engine).peak_bytes, opening_bytes);
+    (void)only_key(engine);
+    pm_engine_destroy(engine);
+}
+
+/* ---- Files that are none --------------------------------------------------------------------- */
+
+static pm_status register_paths(pm_engine *engine, const char *path, const char *beside,
+                                pm_error *error) {
+    const pm_engine_key key = {
+        .struct_bytes = sizeof key, .name = "odd", .path = path, .r1cs_path = beside};
+    return pm_engine_key_register(engine, &key, NULL, error);
+}
+
+/* A FIFO that nobody writes to holds nobody, a pseudo-file is not read, and neither is a file that
+ * is larger than any input for the key. */
+static void files_that_are_none_are_refused(void **state) {
+    (void)state;
+    char fifo[1200], vast[1200];
+    pm_engine *engine = open_within(128 << 20, NULL);
+    pm_error error = PM_ERROR_INIT;
+    uint64_t job;
+    make_long_params();
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", tree);
+    (void)snprintf(vast, sizeof vast, "%s/vast.wtns", tree);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    FILE *file = fopen(vast, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs("wtns", file) >= 0 && fclose(file) == 0, 1);
+    assert_int_equal(truncate(vast, (off_t)1 << 40), 0);
+    toy_expect(register_paths(engine, fifo, NULL, &error), PM_IO, &error);
+    toy_expect(register_paths(engine, "/proc/self/status", NULL, &error), PM_TRUNCATED, &error);
+    toy_expect(register_paths(engine, long_params, fifo, &error), PM_IO, &error);
+    toy_expect(register_paths(engine, long_params, "/dev/zero", &error), PM_IO, &error);
+    toy_expect(register_long(engine, "long", 0, &error), PM_OK, &error);
+    toy_expect(submit(engine, "long", &(pm_engine_input){.path = fifo}, &job, &error), PM_IO,
+               &error);
+    toy_expect(
+        submit(engine, "long", &(pm_engine_input){.path = "/proc/self/status"}, &job, &error),
+        PM_TRUNCATED, &error);
+    toy_expect(submit(engine, "long", &(pm_engine_input){.path = vast}, &job, &error),
+               PM_WITNESS_MISMATCH, &error);
+    assert_int_equal(unlink(vast), 0);
+    assert_int_equal(unlink(fifo), 0);
+    pm_engine_destroy(engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(montgomery_form_is_undone),
         cmocka_unit_test(assignments_are_proved),
         cmocka_unit_test(parameters_are_keys),
         cmocka_unit_test(assignments_may_be_bytes),
+        cmocka_unit_test(opening_parameters_is_reserved),
+        cmocka_unit_test(opening_parameters_waits_for_room),
+        cmocka_unit_test(remembered_parameters_count_as_well),
+        cmocka_unit_test(files_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

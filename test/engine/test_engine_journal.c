@@ -28,6 +28,8 @@
 #include <cmocka.h>
 
 #define MIB (UINT64_C(1) << 20)
+/* Where many proofs are made: with sanitizers a smaller circuit. */
+#define QUICK (PM_TEST_IS_SANITIZED ? MULT3 : MIMC)
 
 static struct circuits circuits;
 
@@ -141,7 +143,7 @@ static void a_stop_loses_nothing(void **state) {
     uint64_t jobs[12];
     pm_engine *engine = open_on(folder, (pm_engine_options){0});
     for (uint32_t i = 0; i < 12; ++i) {
-        jobs[i] = submit_one(engine, &circuits, i % 3 == 0 ? LONG : MIMC, PM_ENGINE_NORMAL, NULL);
+        jobs[i] = submit_one(engine, &circuits, i % 3 == 0 ? LONG : QUICK, PM_ENGINE_NORMAL, NULL);
     }
     /* More often than a job that ends its engine would be tried. */
     for (uint32_t i = 0; i < PM_ENGINE_BEGUN_MAX + 2; ++i) {
@@ -150,7 +152,7 @@ static void a_stop_loses_nothing(void **state) {
         engine = open_on(folder, (pm_engine_options){0});
     }
     for (uint32_t i = 0; i < 12; ++i) {
-        expect_valid(engine, &circuits, i % 3 == 0 ? LONG : MIMC, jobs[i]);
+        expect_valid(engine, &circuits, i % 3 == 0 ? LONG : QUICK, jobs[i]);
     }
     pm_engine_destroy(engine);
     file_remove_tree(tree);
@@ -353,6 +355,34 @@ static void a_full_disk_is_survived(void **state) {
     file_remove_tree(tree);
 }
 
+/* A key that the journal cannot replace or forget stays what it was, at once and later. */
+static void a_full_disk_takes_no_key(void **state) {
+    (void)state;
+    char *tree = file_make_tree();
+    const char *folder = file_in_tree(tree, "journal");
+    pm_error error = PM_ERROR_INIT;
+    pm_engine *engine = open_on(folder, (pm_engine_options){0});
+    uint32_t n_before = 0, n = 0;
+    assert_int_equal(pm_engine_keys(engine, NULL, &n_before), PM_OK);
+    const pm_engine_key other = {.struct_bytes = sizeof other,
+                                 .name = circuits.name[MULT3],
+                                 .path = circuits.key_path[MULT3],
+                                 .check = PM_CHECK_FULL};
+    engine_vfs_set_full(true);
+    toy_expect(pm_engine_key_register(engine, &other, NULL, &error), PM_IO, &error);
+    toy_expect(pm_engine_key_forget(engine, other.name, &error), PM_IO, &error);
+    engine_vfs_set_full(false);
+    expect_valid(engine, &circuits, MULT3,
+                 submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL));
+    toy_expect(pm_engine_drain(engine, 0, &error), PM_OK, &error);
+    toy_expect(pm_engine_key_register(engine, &other, NULL, &error), PM_OK, &error);
+    toy_expect(pm_engine_key_forget(engine, other.name, &error), PM_OK, &error);
+    assert_int_equal(pm_engine_keys(engine, NULL, &n), PM_OK);
+    assert_int_equal(n, n_before - 1);
+    pm_engine_destroy(engine);
+    file_remove_tree(tree);
+}
+
 /* A page of the journal is not what it was: said at once, with the folder, and nothing is begun. */
 static void a_corrupt_page_is_said(void **state) {
     (void)state;
@@ -477,7 +507,7 @@ static void wall_clocks_may_jump(void **state) {
     toy_expect(try_open(folder, (pm_engine_options){0}, &hooks, &engine, &error), PM_OK, &error);
     circuits_register(&circuits, engine);
     for (uint32_t i = 0; i < 20; ++i) {
-        jobs[i] = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+        jobs[i] = submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL);
         assert_int_equal(jobs[i], i + 1);
         if (i == 10) {
             pm_engine_destroy(engine);
@@ -486,7 +516,7 @@ static void wall_clocks_may_jump(void **state) {
         }
     }
     for (uint32_t i = 0; i < 20; ++i) {
-        expect_valid(engine, &circuits, MIMC, jobs[i]);
+        expect_valid(engine, &circuits, QUICK, jobs[i]);
     }
     pm_engine_destroy(engine);
     file_remove_tree(tree);
@@ -559,6 +589,7 @@ int main(void) {
         cmocka_unit_test(F12_a_hundred_at_once),
         cmocka_unit_test(stored_inputs_are_private_and_go),
         cmocka_unit_test(a_full_disk_is_survived),
+        cmocka_unit_test(a_full_disk_takes_no_key),
         cmocka_unit_test(a_corrupt_page_is_said),
         cmocka_unit_test(a_broken_seal_is_seen),
         cmocka_unit_test(a_later_version_is_refused),

@@ -6,7 +6,7 @@
  * same at all times; and a proof, which has fresh randomness each time it is made, was never made
  * again.
  *
- *   test_engine_kill [ROUNDS]      random kills, and every ROUNDS-th write: 20 unless given
+ *   test_engine_kill [ROUNDS]      random kills, and a sample of writes; more than 20: every write
  *   test_engine_kill child ...     what is killed
  */
 #include "engine_case.h"
@@ -14,6 +14,7 @@
 
 #include "base/blake2b.h"
 #include "base/clock.h"
+#include "support/data_limit.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
 
@@ -32,7 +33,7 @@
 
 #include <cmocka.h>
 
-enum { JOBS_MAX = 65536, LINE_BYTES = 512, QUICK_ROUNDS = 20 };
+enum { JOBS_MAX = 65536, LINE_BYTES = 512, QUICK_ROUNDS = PM_TEST_IS_SANITIZED ? 8 : 20 };
 
 static uint32_t n_rounds = QUICK_ROUNDS;
 static const char *program;
@@ -456,7 +457,7 @@ static void kills_at_any_time(void **state) {
 /* Every write, sync and truncation of the journal in turn, and half of every write. */
 static void kills_at_every_write(void **state) {
     (void)state;
-    const uint32_t stride = n_rounds > QUICK_ROUNDS ? 1 : 17;
+    const uint32_t stride = n_rounds > QUICK_ROUNDS ? 1 : PM_TEST_IS_SANITIZED ? 41 : 17;
     uint32_t n_killed = 0;
     int status = -1;
     /* Until the story is over before its turn comes. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The engine with every allocation, thread and file operation of ours failing in turn, from its
- * creation to its end: each call answers with a status, a job that was accepted ends, a proof that
- * is given out holds, and nothing is left.
+ * creation to its end, and while a damaged journal is salvaged: each call answers with a status, a
+ * job that was accepted ends, a proof that is given out holds, and nothing is left.
  */
 #include "fault/fault_interposer.h"
 
@@ -174,10 +174,71 @@ static void every_call_may_fail_with_a_journal(void **state) {
     every_call_may_fail(true);
 }
 
+/* ---- A journal that is salvaged -------------------------------------------------------------- */
+
+/* The first page of its database is not what it was. */
+static void damage(const char *journal) {
+    char path[1300];
+    size_t n_bytes = 0;
+    (void)snprintf(path, sizeof path, "%s/journal.db", journal);
+    char *bytes = pm_test_read_file(path, &n_bytes);
+    assert_true(n_bytes >= 8192);
+    memset(bytes, 0xa5, 4096);
+    file_write(path, bytes, n_bytes);
+    free(bytes);
+}
+
+static bool salvage_once(const char *journal, pm_engine_salvaged *salvaged) {
+    uint64_t lost[8];
+    uint32_t n_lost = 8;
+    pm_error error = PM_ERROR_INIT;
+    *salvaged = (pm_engine_salvaged){.struct_bytes = sizeof *salvaged};
+    return went_well(pm_engine_salvage(journal, salvaged, lost, &n_lost, &error), &error);
+}
+
+/* One that fails leaves the damaged journal, which can be salvaged again, or the salvaged one.
+ * What cannot be read counts as damaged. */
+static void every_call_may_fail_while_salvaging(void **state) {
+    (void)state;
+    for (size_t f = 0; f < sizeof faults / sizeof faults[0]; ++f) {
+        uint32_t n_faults = 0, n_failed = 0;
+        for (uint64_t n = 1, n_hits = 1; n_hits != 0; ++n) {
+            const struct fault_plan plan = {
+                .function = faults[f].function, .at = n, .reason = faults[f].reason};
+            char *tree = file_make_tree();
+            const char *journal = file_in_tree(tree, "journal");
+            pm_engine_salvaged salvaged;
+            assert_int_equal(run_engine(journal), 2);
+            damage(journal);
+            const struct fault_live before = fault_live_now();
+            fault_arm(&plan);
+            const bool is_good = salvage_once(journal, &salvaged);
+            n_hits = fault_disarm().n_faults;
+            const struct fault_live after = fault_live_now();
+            assert_int_equal(after.heap_blocks, before.heap_blocks);
+            n_faults += n_hits != 0;
+            n_failed += !is_good;
+            assert_true(is_good || n_hits != 0);
+            if (!is_good) {
+                assert_true(salvage_once(journal, &salvaged));
+            }
+            if (faults[f].function != FAULT_pread && salvaged.was_damaged) {
+                assert_int_equal(salvaged.n_jobs, 2);
+                assert_int_equal(salvaged.n_lost, 0);
+            }
+            assert_int_equal(run_engine(journal), 2);
+            file_remove_tree(tree);
+        }
+        print_message("  %s: %u faults, %u times it failed\n",
+                      fault_function_name(faults[f].function), n_faults, n_failed);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_may_fail_in_memory),
         cmocka_unit_test(every_call_may_fail_with_a_journal),
+        cmocka_unit_test(every_call_may_fail_while_salvaging),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

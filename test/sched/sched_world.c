@@ -127,6 +127,9 @@ size_t world_moves(const struct world *world, const struct world_plan *plan,
         if (world->sched.devices[d].quarantined) {
             add(moves, &n, WORLD_RESTORE, d, 0);
         }
+        if (world->n_blamed[d] != 0 && world->n_acquittals < plan->n_acquittals_max) {
+            add(moves, &n, WORLD_ACQUIT, d, 0);
+        }
     }
     if (world->until_ns != PM_SCHED_NEVER) {
         add(moves, &n, WORLD_TICK, 0, 0);
@@ -155,7 +158,7 @@ bool world_is_asleep(const struct world *world, const struct world_plan *plan) {
 void world_describe_move(const struct world_move *move, char text[64]) {
     static const char *const names[] = {"arrive", "record",  "step",     "fault",
                                         "cancel", "loaded",  "bad load", "evicted",
-                                        "lose",   "restore", "tick"};
+                                        "lose",   "restore", "acquit",   "tick"};
     (void)snprintf(text, 64, "%s %u,%u", names[move->event], move->a, move->b);
 }
 
@@ -270,6 +273,38 @@ static bool nobody_is_forgotten(const struct world *world) {
            complain("lost wake-up: task %u waits alone and would fit", waiting);
 }
 
+/* Who failed a part has it again only when nobody else is left for it. */
+static bool avoids_who_failed(const struct world *world, const struct pm_sched_decision *decision) {
+    const struct pm_sched_task *task = &world->tasks[decision->task];
+    const struct pm_sched_request *request = &world->jobs[task->job].request;
+    uint32_t failed = 0;
+    for (uint32_t j = 0; j < WORLD_JOBS; j++) {
+        failed |= world->slot_of[j] == task->job ? world->failed_on[j][task->part] : 0;
+    }
+    if ((failed >> decision->device & 1) == 0) {
+        return true;
+    }
+    for (uint32_t d = 0; d < world->sched.n_devices; d++) {
+        for (uint32_t v = 0; v < request->n_variants; v++) {
+            if ((request->variants[v].device_mask >> d & 1) != 0 && (failed >> d & 1) == 0 &&
+                !world->sched.devices[d].quarantined) {
+                return complain("task %u is tried on device %u again, not on %u", decision->task,
+                                decision->device, d);
+            }
+        }
+    }
+    return true;
+}
+
+static bool dead_devices_rest(const struct world *world) {
+    for (uint32_t d = 0; d < world->sched.n_devices; d++) {
+        if (world->is_dead[d] && !world->sched.devices[d].quarantined) {
+            return complain("device %u is dead and is given work", d);
+        }
+    }
+    return true;
+}
+
 /* ---- Moves ------------------------------------------------------------------------------------
  */
 
@@ -334,6 +369,9 @@ static bool ask_until_it_waits(struct world *world, const struct world_plan *pla
             world->sched.devices[decision.device].quarantined) {
             return complain("task %u starts on a device in quarantine", decision.task);
         }
+        if (decision.action == PM_SCHED_START && !avoids_who_failed(world, &decision)) {
+            return false;
+        }
         if (decision.action == PM_SCHED_START || decision.action == PM_SCHED_PREPARE) {
             count_start(world, plan, decision.task);
         }
@@ -363,6 +401,7 @@ static bool forget_ended(struct world *world, const struct world_plan *plan) {
             world->slot_of[j] = PM_SCHED_NONE;
             world->n_passed[j] = 0;
             memset(world->n_proved[j], 0, sizeof world->n_proved[j]);
+            memset(world->failed_on[j], 0, sizeof world->failed_on[j]);
         }
     }
     return true;
@@ -394,6 +433,29 @@ static pm_status end_step(struct world *world, uint32_t i, pm_error *error) {
     return status;
 }
 
+static pm_status fail_step(struct world *world, uint32_t i, enum pm_fault fault, pm_error *error) {
+    const struct pm_sched_task task = world->tasks[i];
+    world->n_faults += !task.stopping;
+    if (!task.stopping && fault >= PM_FAULT_DEVICE && task.device != PM_SCHED_NONE) {
+        world->failed_on[job_of_slot(world, task.job)][task.part] |= (uint8_t)(1 << task.device);
+        world->is_dead[task.device] |= fault == PM_FAULT_DEVICE_LOST;
+        world->n_blamed[task.device]++;
+    }
+    return pm_sched_fault(&world->sched, i, fault, PM_DEVICE, world->now_ns, error);
+}
+
+/* Without any fault in a row that is left, one that is not dead works again. */
+static pm_status acquit(struct world *world, uint32_t d, pm_error *error) {
+    world->n_acquittals++;
+    world->n_blamed[d]--;
+    const pm_status status = pm_sched_acquit(&world->sched, d, world->now_ns, error);
+    if (status == PM_OK && world->n_blamed[d] == 0 && !world->is_dead[d] &&
+        world->sched.devices[d].quarantined) {
+        return pm_error_set(error, PM_INTERNAL, "device %u is to blame for nothing and rests", d);
+    }
+    return status;
+}
+
 static pm_status happen(struct world *world, const struct world_plan *plan,
                         const struct world_move *move, pm_error *error) {
     struct pm_sched *sched = &world->sched;
@@ -406,9 +468,7 @@ static pm_status happen(struct world *world, const struct world_plan *plan,
     case WORLD_STEP:
         return end_step(world, move->a, error);
     case WORLD_FAULT:
-        world->n_faults += !world->tasks[move->a].stopping;
-        return pm_sched_fault(sched, move->a, (enum pm_fault)move->b, PM_DEVICE, world->now_ns,
-                              error);
+        return fail_step(world, move->a, (enum pm_fault)move->b, error);
     case WORLD_CANCEL:
         world->n_cancels++;
         return pm_sched_cancel(sched, world->slot_of[move->a], world->now_ns, error);
@@ -426,14 +486,18 @@ static pm_status happen(struct world *world, const struct world_plan *plan,
         return pm_sched_key_evicted(sched, move->a, device, error);
     case WORLD_LOSE:
         world->n_losses++;
+        world->is_dead[move->a] = true;
         return pm_sched_quarantine(sched, move->a, world->now_ns, error);
     case WORLD_RESTORE: {
-        const pm_status status = pm_sched_restore(sched, move->a, error);
+        const pm_status status = pm_sched_restore(sched, move->a, world->now_ns, error);
+        world->is_dead[move->a] &= status != PM_OK;
         for (uint32_t k = 0; status == PM_OK && k < WORLD_KEYS; k++) {
             world->copies[k][1 + move->a] = WORLD_NONE;
         }
         return status == PM_BUDGET_BUSY ? PM_OK : status;
     }
+    case WORLD_ACQUIT:
+        return acquit(world, move->a, error);
     case WORLD_TICK:
         world->now_ns = world->until_ns;
         return PM_OK;
@@ -453,7 +517,8 @@ bool world_make(struct world *world, const struct world_plan *plan, const struct
     if (pm_sched_check(&world->sched, &error) != PM_OK) {
         return complain("%.400s", error.message);
     }
-    if (!forget_ended(world, plan) || !ask_until_it_waits(world, plan)) {
+    if (!dead_devices_rest(world) || !forget_ended(world, plan) ||
+        !ask_until_it_waits(world, plan)) {
         return false;
     }
     while (pm_sched_next_runnable(&world->sched) != PM_SCHED_NONE) {
@@ -542,11 +607,14 @@ struct world_print world_fingerprint(const struct world *world, const struct wor
         }
     }
     for (uint32_t d = 0; d < plan->n_devices; d++) {
-        mix(&print,
-            (uint64_t)world->sched.devices[d].n_faults << 1 | world->sched.devices[d].quarantined);
+        mix(&print, (uint64_t)world->sched.devices[d].n_faults << 1 |
+                        world->sched.devices[d].quarantined |
+                        (uint64_t)world->sched.devices[d].for_faults << 8 |
+                        (uint64_t)world->is_dead[d] << 9 | (uint64_t)world->n_blamed[d] << 16);
     }
     mix(&print, world->sched.n_since_aged | (uint64_t)world->sched.n_passed << 32);
     mix(&print, world->n_faults | (uint64_t)world->n_cancels << 8 |
-                    (uint64_t)world->n_losses << 16 | (uint64_t)world->n_bad_loads << 24);
+                    (uint64_t)world->n_losses << 16 | (uint64_t)world->n_bad_loads << 24 |
+                    (uint64_t)world->n_acquittals << 32);
     return print;
 }

@@ -31,7 +31,7 @@ struct world_plan {
     struct pm_sched_request requests[WORLD_JOBS];
     bool returns[WORLD_JOBS]; /* comes again and again, a new job each time */
     bool records_later;       /* a job is accepted some time before it is on record */
-    uint32_t n_faults_max, n_cancels_max, n_losses_max, n_bad_loads_max;
+    uint32_t n_faults_max, n_cancels_max, n_losses_max, n_bad_loads_max, n_acquittals_max;
     uint32_t n_passed_max; /* starts of others while a job waits; 0: not looked at */
 };
 
@@ -47,6 +47,7 @@ enum world_event {
     WORLD_EVICTED,
     WORLD_LOSE,
     WORLD_RESTORE,
+    WORLD_ACQUIT,
     WORLD_TICK
 };
 struct world_move {
@@ -69,7 +70,12 @@ struct world {
     uint8_t copies[WORLD_KEYS][1 + PM_DEVICES_MAX];
     uint8_t n_proved[WORLD_JOBS][WORLD_PARTS]; /* times that a part has been proved */
     uint8_t n_passed[WORLD_JOBS];              /* starts of others while it waits */
-    uint8_t n_faults, n_cancels, n_losses, n_bad_loads;
+    uint8_t n_faults, n_cancels, n_losses, n_bad_loads, n_acquittals;
+    /* Of devices: known to be dead; faults blamed on it that may yet be taken back; on which parts
+     * have failed. */
+    bool is_dead[PM_DEVICES_MAX];
+    uint8_t n_blamed[PM_DEVICES_MAX];
+    uint8_t failed_on[WORLD_JOBS][WORLD_PARTS];
 };
 
 /* What went wrong, for people; "" if nothing did. */

@@ -9,6 +9,8 @@
  *     alone and would fit has started;
  *   - nobody starves: starts of others while a job waits are bounded, also when those come back
  *     without end;
+ *   - a device that failed a part has it again only when no other is left for it, and one that is
+ *     dead is given no work;
  *   - nothing is lost or proved twice: a job ends once, done only when each part has been proved
  *     once.
  *
@@ -313,6 +315,25 @@ static void prepared_for_a_lost_card(void **state) {
     explore(&plan);
 }
 
+/* F13: a fault that was not the card's is taken back; who is dead stays so. */
+static void faults_are_taken_back(void **state) {
+    (void)state;
+    struct world_plan plan = small_machine("faults are taken back");
+    plan.has_cpu = true;
+    plan.config.n_faults_max = 1;
+    plan.config.n_slots = 1;
+    plan.requests[0] = request(PM_PRIORITY_LOW, 0, 2, &plain, 1);
+    plan.requests[1] = request(PM_PRIORITY_NORMAL, 1, 1, &prepared, 1);
+    plan.n_jobs = 2;
+    for (uint32_t j = 0; j < 2; j++) {
+        plan.requests[j].n_variants = 2;
+        plan.requests[j].variants[1] = (struct pm_sched_variant){&on_cpu, 2};
+    }
+    plan.n_acquittals_max = 2;
+    go_wrong(&plan, 2, 0, 0, 0);
+    explore(&plan);
+}
+
 static void idle_keys_stay_a_while(void **state) {
     (void)state;
     struct world_plan plan = small_machine("idle keys stay for a while");
@@ -397,6 +418,7 @@ int main(int n, char **arguments) {
         cmocka_unit_test(bounded_ahead),
         cmocka_unit_test(card_or_cpu),
         cmocka_unit_test(prepared_for_a_lost_card),
+        cmocka_unit_test(faults_are_taken_back),
         cmocka_unit_test(idle_keys_stay_a_while),
         cmocka_unit_test(low_among_endless_high),
         cmocka_unit_test(large_among_endless_small),

@@ -606,11 +606,71 @@ static void a_lost_device_is_quarantined(void **state) {
     bool known;
     assert_int_equal(pm_sched_submit(&sched, &there, 3, &job, &known, NULL), PM_NO_DEVICE);
     finish(free_one, 4);
-    assert_int_equal(pm_sched_restore(&sched, 0, NULL), PM_OK);
+    assert_int_equal(pm_sched_restore(&sched, 0, 4, NULL), PM_OK);
     assert_int_equal(keys[key].devices[0].residency, PM_COLD);
     job = submit(&there, 5);
     assert_int_equal(settle(5, NULL), 1);
     assert_int_equal(tasks[task_of(job)].device, 0);
+}
+
+/* A16: whoever failed a task is avoided for it whatever the way: one that is preferred, on the card
+ * that failed, is not taken while the CPU is there, and is when that is lost. */
+static void a16_a_fault_counts_for_every_way(void **state) {
+    (void)state;
+    uint32_t cpu;
+    machine(64 * GIB, 40 * GIB, 1, 0);
+    assert_int_equal(pm_sched_add_device(&sched, PM_POOL_HOST, 1, 0, &cpu, NULL), PM_OK);
+    struct pm_sched_request request = of(add_key(GIB, 0, 0), PM_PRIORITY_NORMAL, &plain, 1);
+    static const struct pm_sched_curve on_cpu = {
+        .n_steps = 2,
+        .steps = {{.bytes = {2 * GIB, 0, 0}, .stage = PM_STAGE_PROVE},
+                  {.bytes = {GIB, 0, 0}, .stage = PM_STAGE_VERIFY, .on_worker = true}}};
+    request.variants[0].device_mask = 1;
+    request.variants[1] = (struct pm_sched_variant){&on_cpu, UINT32_C(1) << cpu};
+    request.n_variants = 2;
+    const uint32_t job = submit(&request, 0), task = task_of(job);
+    assert_int_equal(settle(0, NULL), 1);
+    assert_int_equal(tasks[task].device, 0);
+    assert_int_equal(pm_sched_fault(&sched, task, PM_FAULT_DEVICE, PM_DEVICE, 1, NULL), PM_OK);
+    assert_int_equal(settle(5 * S, NULL), 1);
+    assert_int_equal(tasks[task].device, cpu);
+    assert_int_equal(pm_sched_fault(&sched, task, PM_FAULT_DEVICE_LOST, PM_DEVICE, 6 * S, NULL),
+                     PM_OK);
+    assert_int_equal(settle(20 * S, NULL), 1);
+    assert_int_equal(tasks[task].device, 0);
+    finish(job, 21 * S);
+    assert_int_equal(pm_sched_job_state(&sched, job), PM_JOB_DONE);
+}
+
+/* F13: three witnesses that were wrong cost a device its work, until it turns out that they were. A
+ * device that is lost stays so. */
+static void f13_a_fault_can_be_taken_back(void **state) {
+    (void)state;
+    machine(64 * GIB, 40 * GIB, 2, 0);
+    struct pm_sched_request request = of(add_key(GIB, 0, 0), PM_PRIORITY_NORMAL, &plain, 1);
+    request.variants[0].device_mask = 3;
+    for (uint32_t i = 0; i < 3; i++) {
+        request.variants[0].device_mask = i < 2 ? 1 : 3;
+        const uint32_t task = task_of(submit(&request, i * S));
+        assert_int_equal(settle(i * S, NULL), 1);
+        assert_int_equal(tasks[task].device, 0);
+        assert_int_equal(pm_sched_fault(&sched, task, PM_FAULT_DEVICE, PM_SELF_VERIFY, i * S, NULL),
+                         PM_OK);
+        assert_int_equal(sched.devices[0].quarantined, i == 2);
+        (void)pm_sched_cancel(&sched, tasks[task].job, i * S, NULL);
+        (void)pm_sched_forget(&sched, tasks[task].job, NULL);
+    }
+    assert_int_equal(pm_sched_acquit(&sched, 0, 9 * S, NULL), PM_OK);
+    assert_false(sched.devices[0].quarantined);
+    assert_int_equal(sched.devices[0].n_faults, 2);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(pm_sched_acquit(&sched, 0, 9 * S, NULL), PM_OK);
+    }
+    assert_int_equal(sched.devices[0].n_faults, 0);
+    assert_int_equal(pm_sched_quarantine(&sched, 0, 9 * S, NULL), PM_OK);
+    assert_int_equal(pm_sched_acquit(&sched, 0, 9 * S, NULL), PM_OK);
+    assert_true(sched.devices[0].quarantined);
+    assert_int_equal(pm_sched_acquit(&sched, 2, 9 * S, NULL), PM_INVALID_ARGUMENT);
 }
 
 /* ---- Ends -------------------------------------------------------------------------------------
@@ -717,6 +777,8 @@ int main(void) {
         cmocka_unit_test(large_jobs_give_way_to_their_equals),
         cmocka_unit_test(f5_faults_go_elsewhere_then_end),
         cmocka_unit_test(a_lost_device_is_quarantined),
+        cmocka_unit_test(a16_a_fault_counts_for_every_way),
+        cmocka_unit_test(f13_a_fault_can_be_taken_back),
         cmocka_unit_test(f9_cancel_frees_when_it_has_stopped),
         cmocka_unit_test(f15_expired_before_it_began),
         cmocka_unit_test(stale_decisions_are_refused),

@@ -234,7 +234,7 @@ static void disturb(struct machine *machine) {
         break;
     default:
         if (machine->sched.devices[d].quarantined) {
-            (void)pm_sched_restore(&machine->sched, d, NULL);
+            (void)pm_sched_restore(&machine->sched, d, machine->now_ns, NULL);
         }
         break;
     }
