@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard test/fuzz/fuzz_*.c)
 
 # Tests in which threads meet: what the thread sanitizer is asked about.
-THREADED := ^(par|poly|msm|groth16|api|engine)/|^shim/test_supraseal
+THREADED := ^(par|poly|msm|groth16|api|engine)/|^shim/test_supraseal|^daemon/test_
 
 configure = cmake --preset $(1) --log-level=NOTICE
 build = $(call configure,$(1)) && cmake --build --preset $(1) -j $(JOBS)
@@ -64,7 +64,7 @@ test: build
 
 .PHONY: test-full
 test-full:
-	@tools/setup.sh build full interop && tools/setup_interop.sh
+	@tools/setup.sh build full interop browser && tools/setup_interop.sh
 	@$(MAKE) --no-print-directory lint
 	@$(call build,release) && $(call run_tests,release)
 	@$(call build,clang) && $(call run_tests,clang) -LE slow -E '^interop/'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# What `cmake --install` puts where: the libraries, the public headers, the command, pkg-config and
-# CMake package files, the licences.
+# What `cmake --install` puts where: the libraries, the public headers, the command, the daemon with
+# its unit and protocol, scenarios for `simulate`, pkg-config and CMake package files, the licences.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS proofmill_static proofmill_shared EXPORT proofmill-targets
@@ -11,6 +11,20 @@ install(TARGETS proofmill_static proofmill_shared EXPORT proofmill-targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/proofmill DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(PM_BUILD_CLI)
     install(TARGETS proofmill RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/scenarios
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/proofmill)
+endif()
+if(TARGET proofmilld)
+    install(TARGETS proofmilld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    # systemd looks below /usr and /usr/local alone: a unit elsewhere is for whoever links it.
+    file(READ ${PROJECT_SOURCE_DIR}/packaging/proofmill.service unit)
+    string(REPLACE /usr/bin/ ${CMAKE_INSTALL_FULL_BINDIR}/ unit "${unit}")
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/proofmill.service CONTENT "${unit}" @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/proofmill.service DESTINATION lib/systemd/system)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto DESTINATION ${CMAKE_INSTALL_DATADIR}/proofmill
+            FILES_MATCHING PATTERN *.proto)
+    install(FILES ${PROJECT_BINARY_DIR}/src/daemon/proofmill.protoset
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/proofmill)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE-APACHE ${PROJECT_SOURCE_DIR}/LICENSE-MIT
         ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md

@@ -10,6 +10,14 @@ cd "$(dirname "$0")/.." || exit 2
 flags=(-std=gnu17 -D_GNU_SOURCE -Iinclude -Isrc -fsyntax-only -Wall -Wextra -Werror -Wundef)
 status=0
 
+# The messages' headers, as the build generates them.
+messages=$(mktemp -d)
+trap 'rm -rf "$messages"' EXIT
+if command -v protoc-c >/dev/null; then
+    protoc-c --c_out="$messages" -I proto proto/*/v1/*.proto || status=1
+    flags+=("-isystem" "$messages")
+fi
+
 # alone HEADER COMPILER FLAG...
 alone() {
     local header=$1
@@ -35,6 +43,11 @@ for header in "${headers[@]}"; do
     for compiler in "${compilers[@]}"; do
         case $header in
         src/gpu/*) ;; # CUDA's compiler checks these
+        src/daemon/*)
+            if command -v protoc-c >/dev/null; then
+                alone "$header" "$compiler" "${flags[@]}" -x c
+            fi
+            ;;
         *) alone "$header" "$compiler" "${flags[@]}" -x c ;;
         esac
     done

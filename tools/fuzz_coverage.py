@@ -23,7 +23,8 @@ PARSERS = (
     "src/io/zkey_contributions.c", "src/io/zkey_points.c", "src/io/zkey_writer.c",
     "src/json/json_[dmprtv]*.c", "src/api/api_proof.c", "src/api/api_key_arrays.c",
     "src/cli/cli_options.c", "src/cli/cli_verbs.c", "src/cli/cmd_simulate_scenario.c",
-    "src/curve/curve_codec.inc",
+    "src/curve/curve_codec.inc", "src/daemon/config_read.c", "src/daemon/config_value.c",
+    "src/daemon/service_decode.c",
 )
 
 

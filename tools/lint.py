@@ -41,7 +41,7 @@ LAYERS = {
     "sched": {"base"},
     "engine": {"sched", "par", "base"},
     "cli": {"json", "sched"},
-    "daemon": {"engine", "json"},
+    "daemon": {"engine", "json", "base"},
     "shim": {"json", "groth16"},
 }
 # Layers that become part of a library: they print nothing, end no process, allocate through base.
@@ -50,9 +50,15 @@ LIBRARY_LAYERS = CORE_LAYERS | {"gpu", "json", "sched", "engine", "shim"}
 
 # Where a header from outside may be included; anything else must be in SYSTEM_HEADERS.
 GUESTS = {
-    r"jansson\.h": r"src/json/|src/cli/|test/",
+    r"jansson\.h": r"src/json/|src/cli/|src/daemon/|test/",
     r"cuda.*\.h|cuda_.*|cub/.*|nvml\.h": r"src/gpu/|test/gpu/|bench/gpu/",
     r"sqlite3\.h": r"src/engine/journal|test/engine/",
+    r"grpc/.*|protobuf-c/.*|.*\.pb-c\.h": (
+        r"src/daemon/(rpc|service|client)_|test/daemon/|test/fuzz/"
+    ),
+    r"microhttpd\.h": r"src/daemon/http",
+    r"(sys/(socket|un|ioctl)|netinet/(in|tcp)|arpa/inet|netdb)\.h": r"src/daemon/|test/",
+    r"sys/prctl\.h": r"src/daemon/|test/",
     r"cmocka\.h|gmp\.h|setjmp\.h": r"test/",
     r"cpuid\.h|immintrin\.h|x86intrin\.h": r"src/base/|src/ff/|test/|bench/",
     r"sys/mman\.h": r"src/base/|src/io/|test/",
@@ -60,7 +66,8 @@ GUESTS = {
 }
 SYSTEM_HEADERS = set(
     """ctype.h dirent.h dlfcn.h errno.h fcntl.h float.h getopt.h inttypes.h langinfo.h libgen.h
-    limits.h locale.h math.h poll.h pthread.h sched.h stdalign.h stdarg.h stdatomic.h stdbool.h
+    limits.h locale.h malloc.h math.h poll.h pthread.h sched.h stdalign.h stdarg.h stdatomic.h
+    stdbool.h
     stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h strings.h sys/file.h sys/random.h
     sys/resource.h sys/stat.h sys/sysinfo.h sys/syscall.h sys/time.h sys/types.h sys/wait.h
     sys/uio.h syscall.h termios.h time.h unistd.h""".split()
@@ -92,7 +99,7 @@ SCRIPTS = (".py", ".sh", ".cmake", ".mjs")
 NEEDS_CUDA = ("src/gpu/", "test/gpu/card_", "bench/gpu/")
 
 # What other programs wrote and we only keep: no rule of ours applies.
-FOREIGN = ("test/data/", "test/fuzz/corpus/")
+FOREIGN = ("test/data/", "test/daemon/golden/", "test/fuzz/corpus/")
 
 
 class Source:

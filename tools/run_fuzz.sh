@@ -52,6 +52,7 @@ dictionary_of() {
     zkey | wtns | r1cs | ptau | container | describe) echo container ;;
     json_* | decimal) echo json ;;
     scenario) echo scenario ;;
+    config) echo config ;;
     cli) echo cli ;;
     *) echo points ;;
     esac

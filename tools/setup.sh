@@ -3,12 +3,13 @@
 #
 # Finds what proofmill needs and this machine lacks, says so, and installs it with apt.
 #
-#   tools/setup.sh [build] [lint] [full] [interop]      default: build
+#   tools/setup.sh [build] [lint] [full] [interop] [browser]      default: build
 #
 #   build     compile the library, the command, the tests and the demo
 #   lint      the style checks: clang-format, clang, shellcheck, python3
 #   full      lint, clang's sanitizer runtimes, valgrind: for `make test-full` and `make fuzz`
 #   interop   node and npm, to compare with snarkjs
+#   browser   Chromium, to look at the daemon's page
 #
 # Silent, and without a question, when nothing is missing.
 set -euo pipefail
@@ -68,6 +69,12 @@ need_build() {
     need pkg-config "finds the libraries below" has_command pkg-config
     need libjansson-dev "JSON in the command" has_pkg jansson
     need libsqlite3-dev "the journal of the engine" has_pkg sqlite3
+    need libgrpc-dev "the daemon's calls" has_pkg grpc
+    need protobuf-c-compiler "the daemon's messages" has_command protoc-c
+    need libprotobuf-c-dev "the daemon's messages" has_pkg libprotobuf-c
+    need libmicrohttpd-dev "the daemon's status page" has_pkg libmicrohttpd
+    need libtomlplusplus-dev "the daemon's configuration" has_pkg tomlplusplus
+    need g++ "links the daemon: gRPC is C++ inside" has_command g++
     need libcmocka-dev "the tests' framework" has_pkg cmocka
     need libgmp-dev "an independent bignum to test field arithmetic against" has_header gmp.h
     need python3 "checks of exported symbols and test counts" has_command python3
@@ -91,6 +98,10 @@ need_full() {
 need_interop() {
     need nodejs "runs snarkjs, the reference to compare with" has_command node
     need npm "fetches snarkjs" has_command npm
+}
+
+need_browser() {
+    need chromium "looks at the daemon's page" has_command chromium
 }
 
 # as_root COMMAND...
@@ -132,9 +143,9 @@ collect() {
     reasons=()
     for what in "$@"; do
         case $what in
-        build | lint | full | interop) "need_$what" ;;
+        build | lint | full | interop | browser) "need_$what" ;;
         *)
-            printf 'usage: %s [build] [lint] [full] [interop]\n' "$0" >&2
+            printf 'usage: %s [build] [lint] [full] [interop] [browser]\n' "$0" >&2
             exit 2
             ;;
         esac

@@ -175,6 +175,12 @@ const struct pm_cli_verb *pm_cli_verb_named(const char *name);
 extern const struct pm_cli_verb pm_cli_verb_table[];
 extern const size_t pm_cli_n_verbs;
 
+/* cmd_remote.c: the index among the arguments of a verb that proofmilld has; 0: it is none. */
+int pm_cli_remote_word(int n, char **arguments);
+/* Becomes proofmilld, with the verb first; returns only when that cannot be. Errors: IO (it is not
+ * there), NO_MEMORY. */
+pm_status pm_cli_execute_remote(struct pm_cli *cli, int n, char **arguments, int verb);
+
 /* The verb that --insecure-known-tau makes of `setup`. */
 #define PM_CLI_SETUP_KNOWN "setup --insecure-known-tau"
 
@@ -193,6 +199,7 @@ pm_status pm_cmd_export_vkey(struct pm_cli *cli);
 pm_status pm_cmd_export_solidity(struct pm_cli *cli);
 pm_status pm_cmd_export_calldata(struct pm_cli *cli);
 pm_status pm_cmd_export_json(struct pm_cli *cli);
+pm_status pm_cmd_remote(struct pm_cli *cli);
 pm_status pm_cmd_help(struct pm_cli *cli);
 pm_status pm_cmd_version(struct pm_cli *cli);
 

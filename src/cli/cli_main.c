@@ -70,6 +70,11 @@ static pm_status choose_verb(struct pm_cli *cli, const char *program) {
 }
 
 static pm_status run(struct pm_cli *cli, int n, char **arguments) {
+    const int remote =
+        n > 0 && drop_in_verb(arguments[0]) == NULL ? pm_cli_remote_word(n, arguments) : 0;
+    if (remote != 0) {
+        return pm_cli_execute_remote(cli, n, arguments, remote);
+    }
     pm_status status = pm_cli_read_arguments(cli, n - 1, arguments + 1);
     if (status == PM_OK) {
         status = choose_verb(cli, n > 0 ? arguments[0] : "");

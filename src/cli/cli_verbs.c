@@ -31,6 +31,10 @@
 #define SLOT_KEY_JSON                                                                              \
     { PM_ROLE_KEY_JSON, "JSON", "circuit_final.zkey.json" }
 
+/* What the daemon's own program does: it knows the options, and has the help. */
+#define REMOTE(name, placeholder, summary)                                                         \
+    { name, summary, "", {{PM_ROLE_FILE, placeholder, NULL}}, 1, true, PM_GROUP_ALL, pm_cmd_remote }
+
 const struct pm_cli_verb pm_cli_verb_table[] = {
     {"prove",
      "prove that a witness satisfies a proving key's circuit",
@@ -172,6 +176,21 @@ const struct pm_cli_verb pm_cli_verb_table[] = {
      false,
      PM_GROUP_ALL | PM_GROUP_FILES | PM_GROUP_COMPUTE | PM_GROUP_KEY,
      pm_cmd_export_json},
+    REMOTE("serve", "[OPTION...]", "serve proofs: many at a time, within a budget of memory"),
+    REMOTE("submit", "KEY WTNS...", "hand a job to the daemon"),
+    REMOTE("await", "JOB", "wait for a job, and write its proofs"),
+    REMOTE("watch", "JOB", "follow a job"),
+    REMOTE("cancel", "JOB", "cancel a job"),
+    REMOTE("jobs", "", "list jobs"),
+    REMOTE("status", "", "show memory, devices, keys and counts"),
+    REMOTE("top", "", "show what goes on, live"),
+    REMOTE("key list", "", "list registered keys"),
+    REMOTE("key add", "NAME PATH", "register a proving key"),
+    REMOTE("key load", "NAME", "bring a key into memory"),
+    REMOTE("key evict", "NAME", "take a key out of memory"),
+    REMOTE("key forget", "NAME", "forget a key's name"),
+    REMOTE("key plan", "NAME", "show what memory a proof with a key will hold"),
+    REMOTE("device restore", "NAME", "give work again to a device that failed"),
     {"help",
      "print help, also on a verb",
      "",
@@ -229,6 +248,23 @@ static const struct {
     {"export soliditycalldata", "export calldata"},
     {"zkey export soliditycalldata", "export calldata"},
     {"zkesc", "export calldata"},
+    {"serve", "serve"},
+    {"submit", "submit"},
+    {"await", "await"},
+    {"watch", "watch"},
+    {"cancel", "cancel"},
+    {"jobs", "jobs"},
+    {"status", "status"},
+    {"top", "top"},
+    {"key list", "key list"},
+    {"key add", "key add"},
+    {"key load", "key load"},
+    {"key evict", "key evict"},
+    {"key forget", "key forget"},
+    {"key plan", "key plan"},
+    {"device restore", "device restore"},
+    {"key", "key list"},
+    {"device", "device restore"},
     {"help", "help"},
     {"version", "version"},
 };

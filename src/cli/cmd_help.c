@@ -37,7 +37,9 @@ static void print_options(const struct pm_cli_verb *verb) {
 static void print_usage(const struct pm_cli_verb *verb) {
     (void)printf("proofmill %s", verb->name);
     for (size_t i = 0; i < verb->n_slots; i++) {
-        (void)printf(" %s", verb->slots[i].placeholder);
+        if (verb->slots[i].placeholder[0] != '\0') {
+            (void)printf(" %s", verb->slots[i].placeholder);
+        }
     }
 }
 
@@ -68,16 +70,24 @@ static void print_circuits(void) {
     }
 }
 
-static void print_overview(void) {
-    (void)printf("proofmill: Groth16 proofs on BN254 and BLS12-381\n\nUsage:\n");
+/* Those of this command, or those of the daemon. */
+static void print_verbs(bool is_remote) {
     for (size_t i = 0; i < pm_cli_n_verbs; i++) {
-        if (pm_cli_verb_table[i].summary == NULL) {
+        const struct pm_cli_verb *verb = &pm_cli_verb_table[i];
+        if (verb->summary == NULL || (verb->run == pm_cmd_remote) != is_remote) {
             continue;
         }
         (void)printf("  ");
-        print_usage(&pm_cli_verb_table[i]);
-        (void)printf("\n      %s\n", pm_cli_verb_table[i].summary);
+        print_usage(verb);
+        (void)printf("\n      %s\n", verb->summary);
     }
+}
+
+static void print_overview(void) {
+    (void)printf("proofmill: Groth16 proofs on BN254 and BLS12-381\n\nUsage:\n");
+    print_verbs(false);
+    (void)printf("\nThe daemon, and what speaks to it:\n");
+    print_verbs(true);
     (void)printf("\n`proofmill help VERB` lists a verb's options. snarkjs's spellings work too:\n"
                  "groth16 prove, g16p, groth16 verify, g16v, groth16 setup, g16s, zkey new, zkn,\n"
                  "zkey export verificationkey, zkev, zkey export solidityverifier, zkesv,\n"
@@ -119,6 +129,10 @@ pm_status pm_cmd_help(struct pm_cli *cli) {
         if (about == NULL) {
             return pm_cli_usage(cli, "there is no verb %s", cli->words[0]);
         }
+    }
+    if (about->run == pm_cmd_remote) {
+        cli->verb = about;
+        return about->run(cli);
     }
     if (strcmp(about->name, "setup") == 0) {
         print_verb(about);

@@ -581,6 +581,42 @@ prints "proofmill "
 run 0 -V
 run 0 version
 
+begin "verbs of the daemon are proofmilld's"
+run 0 help
+prints "submit KEY WTNS"
+prints "key plan NAME"
+command=$proofmill
+mkdir beside alone
+cp "$command" beside/proofmill
+cp "$command" alone/proofmill
+cat >beside/proofmilld <<'PROGRAM'
+#!/bin/sh
+for word in "$@"; do printf "<%s>" "$word"; done
+exit 7
+PROGRAM
+chmod +x beside/proofmilld
+proofmill=$PWD/beside/proofmill
+run 7 serve --listen unix:///a
+prints "<serve><--listen><unix:///a>"
+run 7 --json -q key list --address "a b" "" -- x
+prints "<key><--json><-q><list><--address><a b><><--><x>"
+run 7 help key load
+prints "<key><load><--help>"
+run 7 status --help
+prints "<status><--help>"
+run 2 statu
+run 2 --threads 3 status
+proofmill=$PWD/alone/proofmill
+PATH=$PWD/beside run 7 top
+prints "<top>"
+PATH=$PWD run 4 top
+says "PM_BUILD_DAEMON"
+PATH=$PWD run 4 --json jobs
+prints '"exit_code":4'
+chmod -x beside/proofmilld
+PATH=$PWD/beside run 4 top
+proofmill=$command
+
 begin "E12: threads and arithmetic"
 for threads in 1 2 3 0; do
     run 0 prove --threads $threads

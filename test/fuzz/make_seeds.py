@@ -697,6 +697,160 @@ def put_scenarios(seeds):
     seeds.put("scenario", "deep", "[" * 50)
 
 
+CONFIG_KEYS = {
+    "daemon": ("listen", "status_listen", "insecure_listen", "state_dir", "drain_timeout",
+               "restart_on_hang"),
+    "tls": ("certificate", "key", "client_ca"),
+    "rpc": ("max_message", "max_upload", "threads", "max_connections", "max_calls",
+            "allow_paths_over_tcp"),
+    "memory": ("total_budget", "safety_margin", "pinned_budget", "eviction_min_idle",
+               "working_memory_budget"),
+    "gpus": ("devices", "gpu_workers_per_device", "gpu_threads", "vram_limit", "library",
+             "stall_timeout"),
+    "scheduler": ("max_jobs", "max_attempts", "ageing", "retry_delay", "sort_by_type"),
+    "journal": ("enabled", "max_stored", "results_age", "max_results", "max_results_bytes"),
+    "logging": ("level", "format"),
+    "srs": ("param_cache", "preload"),
+    "pipeline": ("enabled",),
+}
+
+
+def put_configs(seeds):
+    values = ('"a"', '""', '"1.5GiB"', '"5m"', '"auto"', '"debug"', '"7d"', "3", "-1", "true",
+              '["a", "b"]', "[]", "[1]", "1.5", "1979-05-27", "{}", '"a\\u0000b"', '"\\u20ac"',
+              "99999999999", '"99999999999GiB"', "'''a\n\x7f'''")
+    for section, keys in CONFIG_KEYS.items():
+        for key in keys:
+            for index, value in enumerate(values):
+                seeds.put("config", f"{section}_{key}_{index}", f"[{section}]\n{key} = {value}\n")
+        seeds.put("config", f"{section}_unknown", f"[{section}]\n\nlissten = 1\n")
+    key = "[[key]]\nname = 'a'\npath = 'b.params'\n"
+    for index, value in enumerate(values):
+        for name in ("r1cs", "check", "preload", "digest", "other"):
+            seeds.put("config", f"key_{name}_{index}", f"{key}{name} = {value}\n")
+    whole = key + "r1cs = 'c'\ncheck = 'full'\npreload = true\ndigest = '" + "aB" * 64 + "'\n"
+    seeds.put("config", "two_keys", whole + whole.replace("'a'", "'b'"))
+    seeds.put("config", "many_keys", "".join(key.replace("'a'", f"'k{i}'") for i in range(257)))
+    for index, option in enumerate((
+            "daemon.listen=127.0.0.1:1", "daemon.listen=unix:///a ", "rpc.threads=3", "a.b=c",
+            "memory.total_budget=5GiB", "memory.total_budget=lots", "daemon.insecure_listen=true",
+            "daemon.insecure_listen=perhaps")):
+        seeds.put("config", f"option{index}", option)
+    for size in ("99999999999999999999999", "1.0000001GiB", "16777215.999999TiB", "1.GiB"):
+        seeds.put("config", f"size_{size}", f"memory.total_budget = '{size}'\n")
+    for duration in ("99999999999999999999999d", "9999999999999999d", "5", "5 m"):
+        seeds.put("config", f"for_{duration}", f"daemon.drain_timeout = '{duration}'\n")
+    seeds.put("config", "bad_digest", key + "digest = '" + "ag" * 64 + "'\n")
+    seeds.put("config", "long_list", f"gpus.devices = {[str(i) for i in range(20)]}\n")
+    for name, text in (("twice", key + key), ("single", key[1:].replace("]]", "]", 1)),
+                       ("no_name", "[[key]]\npath = 'a'\n"), ("no_path", "[[key]]\nname='a'\n"),
+                       ("bad_name", "[[key]]\npath = 'a'\nname = 'a b'\n"),
+                       ("table_in_key", key + "[key.r1cs]\n"), ("array", "[[daemon]]\n"),
+                       ("top", "listen = 1\n"), ("top_unknown", "zzz = 1\n"), ("keys", "[keys]\n"),
+                       ("section", "[memroy]\n"), ("far", "[zzzzzzzzzzz]\n"), ("empty", ""),
+                       ("dotted", "daemon.listen = 'a'\nkey = [{name='a', path='b'}]\n"),
+                       ("deep", "a = " + "[" * 300), ("bytes", b"\xff\xfe"), ("open", "[daemon")):
+        seeds.put("config", name, text)
+
+
+# In the order of world_requests (test/daemon/service_world.c), then of the methods' tables.
+RPC_MESSAGES = (
+    "prover.SubmitRequest", "prover.SubmitChunk", "prover.AwaitRequest", "prover.JobRequest",
+    "prover.ListJobsRequest", "prover.RegisterKeyRequest", "prover.KeyRequest",
+    "prover.ListKeysRequest", "prover.Empty", "prover.PlanRequest", "prover.DeviceRequest",
+    "cuzk.SubmitProofRequest", "cuzk.AwaitProofRequest", "cuzk.ProveRequest",
+    "cuzk.CancelProofRequest", "cuzk.GetStatusRequest", "cuzk.PreloadSrsRequest",
+    "cuzk.EvictSrsRequest", "cuzk.GetMetricsRequest",
+)
+RPC_METHODS = (0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 16, 17)
+RPC_STREAM = 2
+
+
+def varint(value):
+    out = b""
+    while value > 0x7f:
+        out += bytes([value & 0x7f | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    """A field of a message: a number, a text, bytes or an inner message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def rpc_messages():
+    """(name of the message, name of the case, its bytes)."""
+    folder = os.path.join(DATA, "..", "daemon", "golden")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".bin"):
+            with open(os.path.join(folder, name), "rb") as stream:
+                service, message, case, _ = name.split(".")
+                yield f"{service}.{message}", case, stream.read()
+    for key in ("mult3", "nopriv_bls"):
+        data = field(2, field(2, read(key, ".wtns")))
+        yield "prover.SubmitRequest", key, field(1, key) + data
+        yield "prover.SubmitRequest", key + "_named", (field(1, key) + data + data + field(3, 4)
+                                                       + field(4, "seed") + field(5, 60000))
+        yield "prover.PlanRequest", key, field(1, key)
+        yield "prover.KeyRequest", key, field(1, key) + field(2, 1000)
+        yield "cuzk.PreloadSrsRequest", key, field(1, key)
+        yield "cuzk.EvictSrsRequest", key, field(1, key)
+    for name in RPC_MESSAGES:
+        yield name, "empty", b""
+        yield name, "unknown", field(1000, 1) + field(1001, b"x") + b"\xd1\x3e" + bytes(8)
+    for number in (1, 2, 3, 4):
+        yield "prover.JobRequest", f"job{number}", field(1, number)
+        yield "prover.AwaitRequest", f"job{number}", (field(1, number) + field(3, 1)
+                                                      + field(5, number) + field(6, 1))
+        yield "cuzk.AwaitProofRequest", f"job{number}", field(1, str(number)) + field(2, 1)
+    yield "prover.JobRequest", "seed", field(2, "seed")
+    yield "prover.DeviceRequest", "cpu", field(1, "cpu")
+    yield "prover.ListJobsRequest", "open", field(1, 2) + field(2, 3) + field(3, 1)
+    for kind in range(6):
+        submit = field(1, "id") + field(2, kind) + field(11, b"v") + field(11, b"w")
+        yield "cuzk.SubmitProofRequest", f"kind{kind}", submit
+        yield "cuzk.ProveRequest", f"kind{kind}", field(1, submit)
+
+
+def put_rpc(seeds):
+    for message, case, data in rpc_messages():
+        kind = RPC_MESSAGES.index(message)
+        seeds.put("rpc_decode", f"{message}_{case}", bytes([kind]) + data)
+        for method, takes in enumerate(RPC_METHODS):
+            if takes == kind and method != RPC_STREAM:
+                for flag in (0, 1):
+                    seeds.put("rpc_calls", f"{method}_{message}_{case}_{flag}",
+                              bytes([method, flag]) + data)
+    witness = read("mult3", ".wtns")
+    request = field(1, field(1, "mult3"))
+    pieces = [witness[at : at + 100] for at in range(0, len(witness), 100)]
+    for promised in (0, len(witness), len(witness) + 1, 99, 1 << 21):
+        chunks = [request] + [
+            field(2, piece) + (field(3, 1) + field(4, promised) if index == 0 else b"")
+            for index, piece in enumerate(pieces)]
+        stream = b"".join(struct.pack("<H", len(chunk)) + chunk for chunk in chunks)
+        seeds.put("rpc_calls", f"stream_{promised}", bytes([RPC_STREAM, 0]) + stream)
+    seeds.put("rpc_calls", "stream_twice",
+              bytes([RPC_STREAM, 0]) + 2 * (struct.pack("<H", len(request)) + request))
+    n_kinds = len(RPC_MESSAGES)
+    for name, data in (
+            ("cut", b"\x0a"), ("long", b"\x0a\x05k"), ("varint", b"\x28" + b"\xff" * 10),
+            ("group", b"\x33\x34"), ("field0", b"\0\0"), ("fixed", b"\x31\1\x35\1"),
+            ("wire", b"\x08\1"), ("twice", field(1, "k") * 2), ("nul", field(1, "a\0b")),
+            ("inner", field(2, b"\x12\5")), ("both", field(2, field(1, "/") + field(2, "x"))),
+            ("text", field(1, "k" * 4096)), ("many", b"\x12\0" * 4097),
+            ("utf8", field(1, "\u00e9\u20ac\U0001f600")), ("surrogate", field(1, b"\xed\xa0\x80")),
+            ("overlong", field(1, b"\xe0\x80\x80")), ("beyond", field(1, b"\xf4\x90\x80\x80")),
+            ("lead", field(1, b"\xff")), ("short", field(1, b"\xe2\x82"))):
+        seeds.put("rpc_decode", name, b"\0" + data)
+        seeds.put("rpc_decode", "mend_" + name, bytes([n_kinds + 1]) + data)
+    seeds.put("rpc_decode", "answer", bytes([n_kinds]))
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -705,7 +859,7 @@ def main():
     for put in (put_zkeys, put_wtns, put_r1cs, put_ptau, put_proofs, put_vks, put_bellman,
                 put_params, put_key_arrays, put_json_proofs, put_json_publics, put_json_vks,
                 put_decimals, put_pmasg,
-                put_command_lines, put_scenarios):
+                put_command_lines, put_scenarios, put_configs, put_rpc):
         put(seeds)
     print(f"{seeds.n} seeds", file=sys.stderr)
     return 0

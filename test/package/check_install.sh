@@ -134,3 +134,25 @@ header=$(sed -n 's/^#define PM_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
 for licence in LICENSE-APACHE LICENSE-MIT; do
     [ -n "$(find "$tree" -name "$licence")" ] || fail "$licence was not installed"
 done
+[ -f "$tree/share/proofmill/scenarios/predecessor.json" ] || fail "no scenarios were installed"
+
+# The daemon: `proofmill` finds it, and what a service and other people's clients need is there.
+if [ -f "$build/src/proofmilld" ]; then
+    said=$("$tree/bin/proofmill" serve --version)
+    [ "$said" = "proofmilld $version" ] || fail "\`proofmill serve --version\` says '$said'"
+    unit=$tree/lib/systemd/system/proofmill.service
+    grep -q '^ExecStart=/.*/proofmilld serve$' "$unit" || fail "the unit starts no proofmilld"
+    if command -v systemd-analyze >/dev/null; then
+        sed "s|^ExecStart=[^ ]*|ExecStart=$tree/bin/proofmilld|" "$unit" \
+            >"$scratch/proofmill.service"
+        systemd-analyze verify "$scratch/proofmill.service" 2>"$scratch/unit.log" ||
+            fail "the unit: $(cat "$scratch/unit.log")"
+    fi
+    [ -s "$tree/share/proofmill/proofmill.protoset" ] || fail "no protoset was installed"
+    for proto in proofmill/v1/proofmill cuzk/v1/cuzk; do
+        [ -s "$tree/share/proofmill/proto/$proto.proto" ] || fail "no $proto.proto was installed"
+    done
+    "$tree/bin/proofmilld" --print-config >"$scratch/proofmill.toml"
+    "$tree/bin/proofmilld" --config "$scratch/proofmill.toml" --check-config >/dev/null ||
+        fail "the daemon's own configuration is refused"
+fi
