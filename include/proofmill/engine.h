@@ -96,8 +96,8 @@ typedef struct pm_engine_options {
     uint64_t age_ms;        /* who has waited so long takes turns with higher ones; 0: a minute */
     uint64_t evict_idle_ms; /* a key may be evicted once nobody has used it for so long */
     uint64_t retry_ms;      /* before a second attempt, doubled for each after it; 0: a second */
-    uint64_t stall_ms;      /* a card that is at one proof for so long hangs; 0: 10 minutes */
-    /* From any thread; it must not call the engine. NULL: none. */
+    uint64_t stall_ms;      /* a card that is at one step for so long hangs; 0: 10 minutes */
+    /* From any thread; it must not call the engine, and waits for nothing. NULL: none. */
     void (*log)(void *user, pm_log_level level, const char *sentence);
     void *user;
 } pm_engine_options;
@@ -115,7 +115,9 @@ PM_API pm_status pm_engine_drain(pm_engine *engine, uint64_t timeout_ms, pm_erro
  * journal, for the next engine; without a journal they end cancelled. Everybody who waits is sent
  * away with CANCELLED. Everything that has ended can still be asked for. */
 PM_API void pm_engine_stop(pm_engine *engine);
-/* Stops, joins every thread, frees everything. NULL is fine. */
+/* Stops, joins every thread, frees everything. NULL is fine. A thread that a hung card keeps (see
+ * stall_ms) is not waited for: it is left, and all memory of the engine with it; the journal's
+ * folder can be used by another engine. */
 PM_API void pm_engine_destroy(pm_engine *engine);
 
 typedef struct pm_engine_salvaged {
@@ -299,7 +301,8 @@ typedef struct pm_engine_job {
     uint32_t is_permanent; /* of a failed one: the same again would fail again */
     int64_t accepted_ms, ended_ms; /* of the wall clock, for people; 0: not yet */
     /* queue_ns until it begins; key_ns that it waited for its key to be opened, 0 when that was
-     * there; the others are sums over the parts. */
+     * there; the others are sums over the parts. Of a job that an earlier engine has ended they
+     * are as its journal has them; where it has none, all but total_ns are 0. */
     uint64_t queue_ns, key_ns, prepare_ns, prove_ns, finish_ns, total_ns;
     /* While it is PROVING: where the part is that has said so last; total 0: not known. */
     uint64_t phase_done, phase_total;
@@ -370,8 +373,8 @@ typedef struct pm_engine_device_info {
     uint32_t struct_bytes;
     uint32_t is_quarantined;
     uint32_t n_workers, n_express;
-    uint32_t n_busy;
-    int32_t status; /* why it was quarantined */
+    uint32_t n_busy; /* workers with a proof; and proofs that hang while they are finished */
+    int32_t status;  /* why it was quarantined */
     uint64_t total_bytes,
         reserved_bytes; /* of its memory; total 0: the process's, or not counted */
     uint64_t busy_ns;   /* in which at least one worker was computing */

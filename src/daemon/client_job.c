@@ -187,20 +187,22 @@ struct watching {
     struct pm_client *client;
     bool was_printed;
     uint64_t printed_ns;
-    Proofmill__V1__JobState printed_state;
-    pm_status status; /* of the last change */
+    Proofmill__V1__JobState furthest; /* that was printed */
+    pm_status status;                 /* of the last change */
     bool has_ended;
 };
 
-/* Into a file or a pipe goes each state, and how far it is each second. */
+/* Into a file or a pipe goes each state once, as parts come back to it, and where it is each
+ * second.
+ */
 static bool is_worth_a_line(struct watching *watching, const Proofmill__V1__Job *job) {
     const uint64_t now_ns = pm_clock_now_ns();
-    if (watching->was_printed && watching->printed_state == job->state &&
+    if (watching->was_printed && job->state <= watching->furthest &&
         now_ns - watching->printed_ns < PROGRESS_NS && !isatty(STDOUT_FILENO)) {
         return false;
     }
     watching->was_printed = true;
-    watching->printed_state = job->state;
+    watching->furthest = job->state > watching->furthest ? job->state : watching->furthest;
     watching->printed_ns = now_ns;
     return true;
 }

@@ -373,11 +373,25 @@ static void free_jobs(struct engine_job *first) {
     }
 }
 
+/* A thread is still in a step and has the use of everything: only the folder is given back. */
+static void leave_behind(struct pm_engine *engine) {
+    pm_engine_lock(engine);
+    struct pm_journal *journal = engine->journal;
+    engine->journal = NULL;
+    engine->log = NULL;
+    pm_engine_unlock(engine);
+    pm_journal_close(journal);
+}
+
 void pm_engine_destroy(pm_engine *engine) {
     if (engine == NULL) {
         return;
     }
     pm_engine_stop(engine);
+    if (engine->is_abandoned) {
+        leave_behind(engine);
+        return;
+    }
     pm_engine_lock(engine);
     while (pm_engine_drop_pending(engine)) {
         /* A cancel may have come after the threads had gone. */

@@ -190,6 +190,19 @@ pm_status pm_engine_device_restore(pm_engine *engine, uint32_t device, pm_error 
     return status;
 }
 
+/* A proof that hangs while it is finished keeps its card, though no worker. */
+static uint32_t count_hung_without_worker(const struct pm_engine *engine, uint32_t index) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
+        const struct pm_sched_task *task = &engine->sched.tasks[i];
+        if (task->used && task->running && task->device == index && task->worker == PM_SCHED_NONE) {
+            const struct engine_job *job = engine->live[task->job];
+            n += job->parts[job->part_of[task->part]].is_overdue;
+        }
+    }
+    return n;
+}
+
 static void fill_info(const struct pm_engine *engine, uint32_t index, pm_engine_device_info *info) {
     const struct engine_device *device = &engine->devices[index];
     const struct pm_sched_device *scheduled = &engine->sched.devices[index];
@@ -215,6 +228,7 @@ static void fill_info(const struct pm_engine *engine, uint32_t index, pm_engine_
             ++info->n_busy;
         }
     }
+    info->n_busy += count_hung_without_worker(engine, index);
     memcpy(info->name, device->name, sizeof info->name);
     memcpy(info->model, device->model, sizeof info->model);
 }

@@ -296,6 +296,32 @@ static void note_journal(struct pm_engine *engine, pm_status status, const pm_er
     engine->ending_not_before_ns = fails ? pm_clock_now_ns() + (SECOND >> (7 - doublings)) : 0;
 }
 
+void pm_engine_note_arrival(struct pm_engine *engine, bool is_taken) {
+    if (!is_taken) {
+        engine->probe_not_before_ns = pm_clock_now_ns() + SECOND;
+    }
+    if (engine->arrivals_fail == is_taken) {
+        engine->arrivals_fail = !is_taken;
+        pm_engine_event_other(engine, PM_ENGINE_EVENT_JOURNAL, -1, is_taken ? PM_OK : PM_IO);
+        pm_engine_say(engine, PM_LOG_WARNING, "%s",
+                      is_taken ? "the journal takes jobs again"
+                               : "the journal cannot be written: jobs are refused");
+    }
+}
+
+bool pm_engine_probe_journal(struct pm_engine *engine) {
+    if (!engine->arrivals_fail || pm_clock_now_ns() < engine->probe_not_before_ns) {
+        return false;
+    }
+    engine->probe_not_before_ns = PM_SCHED_NEVER; /* one at a time */
+    const uint64_t now_ns = pm_engine_now_ns(engine);
+    pm_engine_unlock(engine);
+    const pm_status status = pm_journal_probe(engine->journal, now_ns, NULL);
+    pm_engine_lock(engine);
+    pm_engine_note_arrival(engine, status == PM_OK);
+    return true;
+}
+
 bool pm_engine_write_outcome(struct pm_engine *engine) {
     struct engine_job *job = engine->first_ending;
     pm_error error = PM_ERROR_INIT;

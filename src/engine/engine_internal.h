@@ -143,7 +143,7 @@ struct engine_part {
     pm_assignment_file *assignment;
     pm_pending *pending;
     volatile int cancel; /* atomic */
-    bool is_overdue;     /* its device is taken for hung; atomic */
+    bool is_overdue;     /* its device is taken for hung */
     uint32_t wrong_mask; /* devices whose proofs of it did not verify */
     uint64_t step_began_ns;
     /* For who asks: where it is or was, and what of its attempts failed. */
@@ -251,10 +251,13 @@ struct pm_engine {
     uint64_t ending_not_before_ns;
     bool journal_fails;
     uint32_t n_journal_faults; /* in a row */
+    bool arrivals_fail;        /* the last job that came could not be put on record */
+    uint64_t probe_not_before_ns;
 
     pm_pending *dropped[PM_ENGINE_DROPPED_MAX]; /* given up, to be dropped without the lock */
     uint32_t n_dropped, n_undropped; /* of these; and with those that are being dropped */
-    uint32_t n_threads;
+    uint32_t n_threads, n_thread_ends;
+    bool is_abandoned; /* threads are left in steps that do not come back: nothing is freed */
     pthread_t threads[PM_ENGINE_THREADS_MAX];
 
     pm_engine_metrics metrics;
@@ -401,6 +404,11 @@ void pm_engine_end_job(struct pm_engine *engine, struct engine_job *job);
 /* Writes the first outcome that waits; gives up the lock meanwhile. False: none may be written now.
  */
 bool pm_engine_write_outcome(struct pm_engine *engine);
+/* Whether the journal took a job that came: where it did not, it is tried with nothing at stake
+ * once a second, so that whoever watches is told when it takes jobs again. */
+void pm_engine_note_arrival(struct pm_engine *engine, bool is_taken);
+/* Does so; gives up the lock meanwhile. False: there is nothing to try now. */
+bool pm_engine_probe_journal(struct pm_engine *engine);
 /* Counts it among the outcomes that are kept. */
 void pm_engine_keep(struct pm_engine *engine, const struct engine_job *job);
 /* Forgets outcomes beyond the limits; gives up the lock meanwhile. */
@@ -411,6 +419,7 @@ void pm_engine_job_record(const struct engine_job *job, struct pm_journal_part *
 
 /* engine_work.c */
 pm_status pm_engine_start_threads(struct pm_engine *engine, pm_error *error);
+/* Once it is stopping. A thread in a step that a hung card keeps is left: is_abandoned. */
 void pm_engine_join_threads(struct pm_engine *engine);
 /* Asks the policy until it says wait; wakes whoever has something to do. Under the lock. */
 void pm_engine_pump(struct pm_engine *engine);

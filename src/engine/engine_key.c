@@ -212,8 +212,14 @@ static bool has_place(const struct pm_engine *engine) {
     return k < PM_ENGINE_KEYS_MAX;
 }
 
+/* One whose file was written to in place is opened anew, even when it has the same bytes again:
+ * proofs are refused as long as its file is not the one that was opened. */
 static bool is_the_same(const struct engine_key *a, const struct engine_key *b) {
-    return strcmp(a->path, b->path) == 0 && strcmp(a->r1cs_path, b->r1cs_path) == 0 &&
+    const bool is_written =
+        a->file.device == b->file.device && a->file.inode == b->file.inode &&
+        (a->file.n_bytes != b->file.n_bytes || a->file.modified_ns != b->file.modified_ns);
+    return !is_written && strcmp(a->path, b->path) == 0 &&
+           strcmp(a->r1cs_path, b->r1cs_path) == 0 &&
            memcmp(a->digest, b->digest, sizeof a->digest) == 0 && a->check == b->check;
 }
 

@@ -351,6 +351,7 @@ static void end(struct pm_engine *engine, struct step *step, pm_status status, p
     pm_engine_event_step(engine, false, job, step->index, (int32_t)step->device, step->worker,
                          stage, status);
     if (engine->is_stopping) {
+        step->part->is_overdue = false;
         return; /* the job stays where it is, for the next engine */
     }
     if (status == PM_OK) {

@@ -323,6 +323,9 @@ static pm_status record(struct pm_engine *engine, struct engine_job *job, pm_err
 static void settle_arrival(struct pm_engine *engine, struct engine_job *job, pm_status status) {
     leave_arriving(engine, job);
     --engine->n_submitting;
+    if (engine->journal != NULL && (status == PM_OK || status == PM_IO)) {
+        pm_engine_note_arrival(engine, status == PM_OK);
+    }
     if (status == PM_OK) {
         if (engine->journal == NULL) {
             job->id = ++engine->last_id;

@@ -10,10 +10,13 @@
 #include "par/background.h"
 
 #include <string.h>
+#include <time.h>
 
 #define SECOND UINT64_C(1000000000)
 /* Beside workers: key loads, the journal. */
 #define MORE_THREADS 2
+/* A hung card may come back for so long once the engine stops. */
+#define HUNG_GRACE_NS (2 * SECOND)
 /* Somebody looks so often, whatever happens. */
 #define IDLE_NS (60 * SECOND)
 
@@ -119,21 +122,30 @@ static void run_chore(struct pm_engine *engine, const struct engine_chore *chore
     }
 }
 
-/* A card that is at one proof for too long is given up, and the proof with it. Whether any card is
+/* The part that keeps a card busy in this task. NULL: none does. Finishing may still wait for what
+ * the card was given. */
+static struct engine_part *part_on_card(struct pm_engine *engine,
+                                        const struct pm_sched_task *task) {
+    if (!task->used || !task->running ||
+        (task->step != PM_ENGINE_STEP_PROVE && task->step != PM_ENGINE_STEP_FINISH) ||
+        !engine->devices[task->device].is_card) {
+        return NULL;
+    }
+    struct engine_job *job = engine->live[task->job];
+    return &job->parts[job->part_of[task->part]];
+}
+
+/* A card that is at one step for too long is given up, and the proof with it. Whether any card is
  * at work at all. */
 static bool look_for_stalls(struct pm_engine *engine) {
     const uint64_t now_ns = pm_clock_now_ns();
     bool is_at_work = false;
     for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
         const struct pm_sched_task *task = &engine->sched_tasks[i];
-        /* Finishing may still wait for what the card was given. */
-        if (!task->used || !task->running ||
-            (task->step != PM_ENGINE_STEP_PROVE && task->step != PM_ENGINE_STEP_FINISH) ||
-            !engine->devices[task->device].is_card) {
+        struct engine_part *part = part_on_card(engine, task);
+        if (part == NULL) {
             continue;
         }
-        struct engine_job *job = engine->live[task->job];
-        struct engine_part *part = &job->parts[job->part_of[task->part]];
         is_at_work = true;
         if (now_ns - part->step_began_ns > engine->limits.stall_ns && !part->is_overdue) {
             part->is_overdue = true;
@@ -141,8 +153,10 @@ static bool look_for_stalls(struct pm_engine *engine) {
             ++engine->devices[task->device].n_faults;
             (void)pm_sched_quarantine(&engine->sched, task->device, pm_engine_now_ns(engine), NULL);
             (void)pm_engine_note_quarantine(engine, PM_DEVICE);
-            pm_engine_settle_all(engine);
-            pm_engine_pump(engine);
+            if (!engine->is_stopping) {
+                pm_engine_settle_all(engine);
+                pm_engine_pump(engine);
+            }
         }
     }
     return is_at_work;
@@ -156,6 +170,9 @@ static void sleep_a_while(struct pm_engine *engine) {
     }
     if (engine->first_ending != NULL && engine->ending_not_before_ns < until_ns) {
         until_ns = engine->ending_not_before_ns;
+    }
+    if (engine->arrivals_fail && engine->probe_not_before_ns < until_ns) {
+        until_ns = engine->probe_not_before_ns;
     }
     if (engine->until_ns != PM_SCHED_NEVER) {
         const uint64_t policy_ns = pm_engine_monotonic_ns(engine, engine->until_ns);
@@ -176,6 +193,9 @@ static void work_once(struct pm_engine *engine) {
     }
     if (pm_engine_write_outcome(engine)) {
         pm_engine_forget_old(engine);
+        return;
+    }
+    if (pm_engine_probe_journal(engine)) {
         return;
     }
     if (take_chore(engine, &chore)) {
@@ -199,10 +219,12 @@ static void *thread_main(void *argument) {
     while (!engine->is_stopping) {
         work_once(engine);
     }
-    while (pm_engine_drop_pending(engine) ||
-           (pm_engine_write_outcome(engine) && !engine->journal_fails)) {
+    while (!engine->is_abandoned && (pm_engine_drop_pending(engine) ||
+                                     (pm_engine_write_outcome(engine) && !engine->journal_fails))) {
         /* What has ended is still said. */
     }
+    ++engine->n_thread_ends;
+    (void)pthread_cond_broadcast(&engine->changed);
     pm_engine_unlock(engine);
     return NULL;
 }
@@ -227,9 +249,55 @@ pm_status pm_engine_start_threads(struct pm_engine *engine, pm_error *error) {
     return PM_OK;
 }
 
+/* Threads in a step that its card does not give back; and, where a card was given up, those that
+ * drop a proof, which waits for the card too. */
+static uint32_t count_hung(struct pm_engine *engine) {
+    uint32_t n = 0;
+    bool is_any_given_up = false;
+    for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
+        const struct engine_part *part = part_on_card(engine, &engine->sched_tasks[i]);
+        n += part != NULL && part->is_overdue;
+    }
+    for (uint32_t d = 0; d < engine->n_devices; ++d) {
+        is_any_given_up |= engine->devices[d].is_card && engine->sched.devices[d].quarantined;
+    }
+    return n + (is_any_given_up ? engine->n_undropped - engine->n_dropped : 0);
+}
+
+/* Until all have ended, or all but those that hang. */
+static void await_threads(struct pm_engine *engine) {
+    const uint64_t grace_until_ns = pm_clock_now_ns() + HUNG_GRACE_NS;
+    while (engine->n_thread_ends < engine->n_threads && !engine->is_abandoned) {
+        (void)look_for_stalls(engine);
+        const uint32_t n_hung = count_hung(engine);
+        if (n_hung != 0 && engine->n_thread_ends + n_hung >= engine->n_threads &&
+            pm_clock_now_ns() >= grace_until_ns) {
+            engine->is_abandoned = true;
+            pm_engine_say(engine, PM_LOG_WARNING,
+                          "a card does not answer: its threads are left, and what they hold, until "
+                          "the process ends");
+        } else {
+            (void)pm_engine_wait_changed(engine, pm_clock_now_ns() + SECOND / 10);
+        }
+    }
+}
+
 void pm_engine_join_threads(struct pm_engine *engine) {
+    pm_engine_lock(engine);
+    await_threads(engine);
+    const bool is_abandoned = engine->is_abandoned;
+    pm_engine_unlock(engine);
     for (uint32_t i = 0; i < engine->n_threads; ++i) {
-        (void)pthread_join(engine->threads[i], NULL);
+        struct timespec until;
+        if (!is_abandoned) {
+            (void)pthread_join(engine->threads[i], NULL);
+            continue;
+        }
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        ++until.tv_sec;
+        if (pthread_timedjoin_np(engine->threads[i], NULL, &until) != 0) {
+            (void)pthread_detach(engine->threads[i]);
+        }
     }
     engine->n_threads = 0;
 }

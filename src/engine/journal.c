@@ -120,9 +120,26 @@ int pm_journal_changed(struct pm_journal *journal) {
     return sqlite3_changes(journal->db);
 }
 
+/* Whether the file is still where the next engine will look for it: in one that was removed or
+ * moved away everything would be written well, and lost. */
+static pm_status check_place(struct pm_journal *journal, pm_error *error) {
+    char path[sizeof journal->folder + 16];
+    struct stat now;
+    (void)snprintf(path, sizeof path, "%s/" PM_JOURNAL_FILE, journal->folder);
+    const bool is_there =
+        !journal->is_placed ||
+        (stat(path, &now) == 0 && now.st_dev == journal->device && now.st_ino == journal->inode);
+    PM_FAIL_IF(!is_there, error, PM_IO,
+               "the journal %s has been removed or moved: bring it back, or start anew", path);
+    return PM_OK;
+}
+
 pm_status pm_journal_enter(struct pm_journal *journal, pm_error *error) {
     (void)pthread_mutex_lock(&journal->lock);
-    const pm_status status = pm_journal_run(journal, error, "BEGIN IMMEDIATE", "");
+    pm_status status = check_place(journal, error);
+    if (status == PM_OK) {
+        status = pm_journal_run(journal, error, "BEGIN IMMEDIATE", "");
+    }
     if (status != PM_OK) {
         (void)pthread_mutex_unlock(&journal->lock);
     }
@@ -171,6 +188,12 @@ static pm_status open_file(struct pm_journal *journal, bool make, pm_error *erro
     if (fd < 0) {
         return pm_error_set_errno(error, PM_IO, errno, journal->folder,
                                   "the journal cannot be opened");
+    }
+    struct stat facts;
+    journal->is_placed = fstat(fd, &facts) == 0;
+    if (journal->is_placed) {
+        journal->device = facts.st_dev;
+        journal->inode = facts.st_ino;
     }
     (void)close(fd);
     return PM_OK;

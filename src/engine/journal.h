@@ -129,6 +129,8 @@ pm_status pm_journal_accept(struct pm_journal *journal, const struct pm_journal_
 pm_status pm_journal_begin(struct pm_journal *journal, uint64_t id, pm_error *error);
 /* It gave it up in good order. */
 pm_status pm_journal_unbegin(struct pm_journal *journal, uint64_t id, pm_error *error);
+/* Writes what loses nothing: the clock. Errors: IO. */
+pm_status pm_journal_probe(struct pm_journal *journal, uint64_t now_ns, pm_error *error);
 /* One part of it is proved, others are not: of part all but is_stored's file, which is still there.
  */
 pm_status pm_journal_part_done(struct pm_journal *journal, uint64_t id, uint32_t index,

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 #define PM_JOURNAL_SEAL_BYTES 16
 
@@ -24,6 +26,9 @@ struct pm_journal {
     pthread_mutex_t lock; /* of the connection */
     sqlite3 *db;
     int lock_fd, folder_fd;
+    bool is_placed; /* the file has been opened, and is: */
+    dev_t device;
+    ino_t inode;
     int64_t clock_offset_ns;
     char folder[1024];
     /* Jobs that arrive while others are being written go to the disk together after them. */

@@ -21,6 +21,20 @@ static void seal_bytes(struct pm_blake2b *state, const void *bytes, uint64_t n_b
     }
 }
 
+/* Only where there is something, so that seals of format 1 hold. */
+static void seal_spent(struct pm_blake2b *state, const struct pm_journal_job *job) {
+    const uint64_t numbers[] = {job->queue_ns, job->key_ns,    job->prepare_ns,
+                                job->prove_ns, job->finish_ns, job->n_retries};
+    bool is_there = job->device[0] != '\0';
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+        is_there |= numbers[i] != 0;
+    }
+    if (is_there) {
+        seal_bytes(state, numbers, sizeof numbers);
+        seal_bytes(state, job->device, strlen(job->device));
+    }
+}
+
 void pm_journal_seal_job(const struct pm_journal_job *job, uint8_t seal[PM_JOURNAL_SEAL_BYTES]) {
     struct pm_blake2b state;
     pm_blake2b_init(&state, PM_JOURNAL_SEAL_BYTES);
@@ -35,6 +49,7 @@ void pm_journal_seal_job(const struct pm_journal_job *job, uint8_t seal[PM_JOURN
     seal_number(&state, job->deadline_at_ns);
     seal_number(&state, (uint64_t)job->state);
     seal_number(&state, (uint64_t)(int64_t)job->status);
+    seal_spent(&state, job);
     pm_blake2b_final(&state, seal);
 }
 
@@ -78,6 +93,11 @@ pm_status pm_journal_drop_key(struct pm_journal *journal, const char *name, pm_e
 static pm_status note_time(struct pm_journal *journal, uint64_t now_ns, pm_error *error) {
     return pm_journal_run(journal, error, "INSERT OR REPLACE INTO meta VALUES('last_ns', ?)", "i",
                           (int64_t)now_ns);
+}
+
+pm_status pm_journal_probe(struct pm_journal *journal, uint64_t now_ns, pm_error *error) {
+    PM_TRY(pm_journal_enter(journal, error));
+    return pm_journal_leave(journal, note_time(journal, now_ns, error), error);
 }
 
 static pm_status insert_parts(struct pm_journal *journal, const struct pm_journal_job *job,
@@ -125,6 +145,9 @@ static pm_status write_arrivals(struct pm_journal *journal, struct pm_journal_ar
         struct pm_journal_job row = *at->job;
         row.state = PM_JOURNAL_OPEN;
         row.status = PM_OK;
+        row.queue_ns = row.key_ns = row.prepare_ns = row.prove_ns = row.finish_ns = 0;
+        row.n_retries = 0;
+        row.device = "";
         status = insert_job(journal, &row, error);
         at->id = row.id;
     }

@@ -3,12 +3,14 @@
 
 #include "api/api_internal.h"
 #include "base/clock.h"
+#include "engine/journal_internal.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
 #include "support/toy_circuits.h"
 
 #include <dirent.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -327,4 +329,63 @@ struct holdings holdings_now(void) {
     (void)fclose(file);
     now.resident_bytes = (uint64_t)pages * 4096;
     return now;
+}
+
+/* ---- Journals of format 1 -------------------------------------------------------------------- */
+
+struct resealing {
+    char sql[65536];
+    size_t n_bytes;
+};
+
+static pm_status reseal(void *user, const struct pm_journal_job *job, pm_error *error) {
+    struct resealing *resealing = user;
+    struct pm_journal_job bare = *job;
+    uint8_t seal[PM_JOURNAL_SEAL_BYTES];
+    (void)error;
+    bare.queue_ns = bare.key_ns = bare.prepare_ns = bare.prove_ns = bare.finish_ns = 0;
+    bare.n_retries = 0;
+    bare.device = "";
+    pm_journal_seal_job(&bare, seal);
+    char *at = resealing->sql + resealing->n_bytes;
+    const size_t room = sizeof resealing->sql - resealing->n_bytes;
+    int n = snprintf(at, room, "UPDATE job SET seal=x'");
+    for (size_t i = 0; i < sizeof seal; ++i) {
+        n += snprintf(at + n, room - (size_t)n, "%02x", seal[i]);
+    }
+    n += snprintf(at + n, room - (size_t)n, "' WHERE id=%llu;", (unsigned long long)job->id);
+    resealing->n_bytes += (size_t)n;
+    assert_true(resealing->n_bytes + 200 < sizeof resealing->sql);
+    return PM_OK;
+}
+
+static pm_status skip_key(void *user, const struct pm_journal_key *key, pm_error *error) {
+    (void)user;
+    (void)key;
+    (void)error;
+    return PM_OK;
+}
+
+void journal_to_format_1(const char *folder) {
+    static const char drop[] =
+        "ALTER TABLE job DROP COLUMN queue_ns; ALTER TABLE job DROP COLUMN key_ns;"
+        "ALTER TABLE job DROP COLUMN prepare_ns; ALTER TABLE job DROP COLUMN prove_ns;"
+        "ALTER TABLE job DROP COLUMN finish_ns; ALTER TABLE job DROP COLUMN n_retries;"
+        "ALTER TABLE job DROP COLUMN device; PRAGMA user_version=1";
+    struct resealing *resealing = calloc(1, sizeof *resealing);
+    const struct pm_journal_visitor visitor = {.user = resealing, .key = skip_key, .job = reseal};
+    struct pm_journal *journal = NULL;
+    pm_error error = PM_ERROR_INIT;
+    char path[1300];
+    sqlite3 *db = NULL;
+    assert_non_null(resealing);
+    toy_expect(pm_journal_open(folder, &journal, &error), PM_OK, &error);
+    toy_expect(pm_journal_read(journal, &visitor, &error), PM_OK, &error);
+    pm_journal_close(journal);
+    (void)snprintf(path, sizeof path, "%s/journal.db", folder);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, resealing->sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    free(resealing);
 }

@@ -78,6 +78,10 @@ struct holdings {
 };
 struct holdings holdings_now(void);
 
+/* The journal of an engine that is gone becomes one of format 1: jobs end with a seal of what is
+ * before it. */
+void journal_to_format_1(const char *folder);
+
 void test_sleep_ms(uint64_t ms);
 
 #endif

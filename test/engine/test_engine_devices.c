@@ -10,6 +10,7 @@
 #include "support/file_builder.h"
 #include "support/toy_circuits.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,7 @@ static pm_engine *engine_on(struct cards *cards, bool with_cpu, pm_engine_option
     options.n_devices = cards->n + with_cpu;
     options.devices = devices;
     options.host_bytes = 256 * MIB;
-    options.retry_ms = 1;
+    options.retry_ms = options.retry_ms != 0 ? options.retry_ms : 1;
     toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
     circuits_register(&circuits, engine);
     return engine;
@@ -118,6 +119,8 @@ static void F13_wrong_sums_are_made_again(void **state) {
         }
         assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
         assert_true(metrics.n_wrong_proofs >= 1 && n_retried >= 1);
+        assert_int_equal(metrics.n_wrong_proofs, device_info(engine, 0).n_faults);
+        assert_int_equal(device_info(engine, 1).n_faults, 0);
         assert_int_equal(metrics.n_failed, 0);
         /* Three in a row, and it is given no more. */
         assert_int_equal(device_info(engine, 0).n_proofs, 0);
@@ -151,9 +154,152 @@ static void bad_witnesses_do_not_blame_the_card(void **state) {
         assert_int_equal(info.is_permanent, 1);
     }
     assert_false(device_info(engine, 0).is_quarantined);
+    assert_int_equal(device_info(engine, 0).n_faults, 0);
+    assert_int_equal(device_info(engine, 1).n_faults, 0);
     expect_valid(engine, &circuits, QUICK,
                  submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL));
+    pm_engine_metrics metrics;
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    assert_int_equal(metrics.n_wrong_proofs, 0);
+    assert_int_equal(metrics.n_failed_by[PM_SELF_VERIFY], 8);
     expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* A job of which one part is done and the next one is tried again later says why it waits. */
+static void a_part_that_waits_says_why(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){.retry_ms = 3000});
+    const pm_engine_input inputs[2] = {{.path = circuits.witness_path[QUICK]},
+                                       {.path = circuits_bad_witness(&circuits, QUICK)}};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[QUICK],
+                                       .inputs = inputs,
+                                       .n_inputs = 2};
+    pm_error error = PM_ERROR_INIT;
+    pm_engine_job info = {0};
+    uint64_t job;
+    toy_expect(pm_engine_submit(engine, &request, NULL, &job, NULL, &error), PM_OK, &error);
+    const uint64_t until_ns = pm_clock_now_ns() + UINT64_C(60000000000);
+    while ((info.n_parts_done != 1 || info.n_retries != 1) && pm_clock_now_ns() < until_ns) {
+        test_sleep_ms(1);
+        toy_expect(pm_engine_job_info(engine, job, &info, &error), PM_OK, &error);
+    }
+    assert_int_equal(info.n_parts_done, 1);
+    assert_int_equal(info.state, PM_ENGINE_QUEUED);
+    assert_string_equal(info.waits_for, pm_sched_reason_name(PM_REASON_RETRY));
+    assert_int_equal(await_job(engine, job).status, PM_SELF_VERIFY);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* Where there is one card alone: what it computes well the second time it computed wrongly before,
+ * what it computes wrongly again is a bad witness. */
+static void one_card_judges_itself(void **state) {
+    (void)state;
+    struct cards cards;
+    cards_open(1, &cards);
+    cards.card[0]->wrong = FAKE_FLIPS_A_BIT;
+    cards.card[0]->wrong_step = PM_STEP_MSM_A;
+    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){.retry_ms = 200});
+    pm_engine_metrics metrics;
+    pm_engine_job info = {0};
+    const uint64_t job = submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, NULL);
+    const uint64_t until_ns = pm_clock_now_ns() + UINT64_C(60000000000);
+    while (info.n_retries == 0 && pm_clock_now_ns() < until_ns) {
+        assert_int_equal(pm_engine_job_info(engine, job, &info, NULL), PM_OK);
+        test_sleep_ms(1);
+    }
+    fake_device_heal(cards.card[0]);
+    expect_valid(engine, &circuits, QUICK, job);
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    assert_int_equal(metrics.n_wrong_proofs, 1);
+    assert_int_equal(device_info(engine, 0).n_faults, 1);
+    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, QUICK)};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[QUICK],
+                                       .inputs = &input,
+                                       .n_inputs = 1};
+    pm_error error = PM_ERROR_INIT;
+    uint64_t bad;
+    toy_expect(pm_engine_submit(engine, &request, NULL, &bad, NULL, &error), PM_OK, &error);
+    assert_int_equal(await_job(engine, bad).status, PM_SELF_VERIFY);
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    assert_int_equal(metrics.n_wrong_proofs, 1);
+    assert_int_equal(device_info(engine, 0).n_faults, 1);
+    expect_books(engine);
+    pm_engine_destroy(engine);
+    cards_close(&cards);
+}
+
+/* What an engine has said, a line for each sentence; engines say things from any thread. */
+struct heard {
+    pthread_mutex_t lock;
+    char text[16384];
+};
+
+static void hear(void *user, pm_log_level level, const char *sentence) {
+    static const char *const words[] = {
+        [PM_LOG_WARNING] = "warning", [PM_LOG_INFO] = "info", [PM_LOG_DEBUG] = "debug"};
+    struct heard *heard = user;
+    (void)pthread_mutex_lock(&heard->lock);
+    const size_t length = strlen(heard->text);
+    (void)snprintf(heard->text + length, sizeof heard->text - length, "%s: %s\n", words[level],
+                   sentence);
+    (void)pthread_mutex_unlock(&heard->lock);
+}
+
+static void expect_heard(struct heard *heard, const char *text) {
+    (void)pthread_mutex_lock(&heard->lock);
+    if (strstr(heard->text, text) == NULL) {
+        print_message("%s", heard->text);
+        fail_msg("nobody said: %s", text);
+    }
+    (void)pthread_mutex_unlock(&heard->lock);
+}
+
+/* Whoever runs the engine reads of each job's end, of what was tried again, and of devices. */
+static void the_log_tells_of_jobs(void **state) {
+    (void)state;
+    struct heard heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct cards cards;
+    cards_open(1, &cards);
+    cards.card[0]->fails_to_lock = true;
+    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){.log = hear, .user = &heard});
+    pm_error error = PM_ERROR_INIT;
+    char expected[256];
+    uint64_t bad;
+    for (uint32_t i = 0; i < 8 && !device_info(engine, 0).is_quarantined; ++i) {
+        expect_valid(engine, &circuits, QUICK,
+                     submit_one(engine, &circuits, QUICK, PM_ENGINE_NORMAL, i == 0 ? "a1" : NULL));
+    }
+    fake_device_heal(cards.card[0]);
+    cards.card[0]->fails_to_lock = false;
+    toy_expect(pm_engine_device_restore(engine, 0, &error), PM_OK, &error);
+    const pm_engine_input input = {.path = circuits_bad_witness(&circuits, QUICK)};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[QUICK],
+                                       .request_id = "b2",
+                                       .inputs = &input,
+                                       .n_inputs = 1};
+    toy_expect(pm_engine_submit(engine, &request, NULL, &bad, NULL, &error), PM_OK, &error);
+    assert_int_equal(await_job(engine, bad).status, PM_SELF_VERIFY);
+    (void)snprintf(expected, sizeof expected,
+                   "warning: job %llu, key \"%s\", request \"b2\" failed: SELF_VERIFY: the ",
+                   (unsigned long long)bad, circuits.name[QUICK]);
+    expect_heard(&heard, expected);
+    (void)snprintf(expected, sizeof expected,
+                   "debug: job 1, key \"%s\", request \"a1\" is done after ", circuits.name[QUICK]);
+    expect_heard(&heard, expected);
+    (void)snprintf(
+        expected, sizeof expected,
+        "info: job 1, key \"%s\": part 0 is tried again: cuda:0: ", circuits.name[QUICK]);
+    expect_heard(&heard, expected);
+    expect_heard(&heard, "warning: cuda:0 is given no more work: ");
+    expect_heard(&heard, "warning: cuda:0 was restored");
     pm_engine_destroy(engine);
     cards_close(&cards);
 }
@@ -192,6 +338,7 @@ static void blame_is_taken_back(void **state) {
     assert_false(device_info(engine, 0).is_quarantined);
     assert_int_equal(device_info(engine, 0).status, PM_OK);
     assert_int_equal(engine->sched.devices[0].n_faults, 0);
+    assert_int_equal(device_info(engine, 0).n_faults, 0);
     expect_books(engine);
     pm_engine_destroy(engine);
     cards_close(&cards);
@@ -272,6 +419,51 @@ static void F9_a_card_hangs(void **state) {
     expect_books(engine);
     pm_engine_destroy(engine);
     cards_close(&cards);
+}
+
+/* F9: an engine whose card does not come back is stopped and left all the same, and its journal
+ * goes on with another one. */
+static void F9_a_hung_card_does_not_hold_the_end(void **state) {
+    (void)state;
+    static pm_engine *left; /* what is never freed is not lost */
+    static struct cards cards;
+    cards_open(1, &cards);
+    cards.card[0]->latency_ns = UINT64_C(8000000000);
+    char *tree = file_make_tree();
+    const char *folder = file_in_tree(tree, "journal");
+    left = engine_on(&cards, false, (pm_engine_options){.stall_ms = 100, .journal_path = folder});
+    const uint64_t job = submit_one(left, &circuits, MIMC, PM_ENGINE_NORMAL, "held");
+    const uint64_t began_ns = pm_clock_now_ns();
+    pm_engine_device_info device = device_info(left, 0);
+    while (!device.is_quarantined && pm_clock_now_ns() - began_ns < UINT64_C(5000000000)) {
+        test_sleep_ms(10);
+        device = device_info(left, 0);
+    }
+    assert_true(device.is_quarantined && device.n_busy == 1);
+    const uint32_t n_threads = left->n_threads;
+    pm_engine_destroy(left);
+    const uint64_t took_ns = pm_clock_now_ns() - began_ns;
+    print_message("  ended after %llu ms\n", (unsigned long long)(took_ns / 1000000));
+    assert_true(took_ns < UINT64_C(7000000000));
+    pm_engine *engine = NULL;
+    pm_error error = PM_ERROR_INIT;
+    const pm_engine_options options = {
+        .struct_bytes = sizeof options, .host_bytes = 256 * MIB, .journal_path = folder};
+    toy_expect(pm_engine_create(&options, &engine, &error), PM_OK, &error);
+    pm_engine_job info;
+    toy_expect(pm_engine_job_info(engine, job, &info, &error), PM_OK, &error);
+    assert_string_equal(info.request_id, "held");
+    pm_engine_destroy(engine);
+    /* It comes back in the end: what it finds is still there, and it ends well. */
+    uint32_t n_ended = 0;
+    while (n_ended < n_threads && pm_clock_now_ns() - began_ns < UINT64_C(60000000000)) {
+        test_sleep_ms(50);
+        pm_engine_lock(left);
+        n_ended = left->n_thread_ends;
+        pm_engine_unlock(left);
+    }
+    assert_int_equal(n_ended, n_threads);
+    file_remove_tree(tree);
 }
 
 /* F9: a proof on a slow card is cancelled within its next step, and the card is free. */
@@ -391,10 +583,14 @@ int main(void) {
         cmocka_unit_test(cards_share_the_work),
         cmocka_unit_test(F13_wrong_sums_are_made_again),
         cmocka_unit_test(bad_witnesses_do_not_blame_the_card),
+        cmocka_unit_test(a_part_that_waits_says_why),
+        cmocka_unit_test(one_card_judges_itself),
+        cmocka_unit_test(the_log_tells_of_jobs),
         cmocka_unit_test(blame_is_taken_back),
         cmocka_unit_test(F5_each_step_fails_once),
         cmocka_unit_test(a_dead_card_is_quarantined),
         cmocka_unit_test(F9_a_card_hangs),
+        cmocka_unit_test(F9_a_hung_card_does_not_hold_the_end),
         cmocka_unit_test(F9_cancel_frees_the_card),
         cmocka_unit_test(C10_every_allocation_may_fail),
         cmocka_unit_test(C9_keys_take_turns_on_the_card),

@@ -383,6 +383,37 @@ static void a_full_disk_takes_no_key(void **state) {
     file_remove_tree(tree);
 }
 
+/* Into a journal that is where no later engine looks nothing is accepted. */
+static void a_journal_that_was_moved_takes_no_job(void **state) {
+    (void)state;
+    char *tree = file_make_tree();
+    char moved[1200];
+    const char *folder = file_in_tree(tree, "journal");
+    (void)snprintf(moved, sizeof moved, "%s-elsewhere", folder);
+    pm_error error = PM_ERROR_INIT;
+    pm_engine *engine = open_on(folder, (pm_engine_options){0});
+    uint64_t job;
+    int known;
+    const uint64_t before = submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL);
+    expect_valid(engine, &circuits, MULT3, before);
+    assert_int_equal(rename(folder, moved), 0);
+    toy_expect(try_submit(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL, &job, &known, &error),
+               PM_IO, &error);
+    assert_non_null(strstr(error.message, "removed or moved"));
+    pm_engine_metrics metrics;
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    assert_int_equal(metrics.journal_is_failing, 1);
+    assert_int_equal(rename(moved, folder), 0);
+    do { /* it finds out by itself */
+        test_sleep_ms(20);
+        assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    } while (metrics.journal_is_failing);
+    expect_valid(engine, &circuits, MULT3,
+                 submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL));
+    pm_engine_destroy(engine);
+    file_remove_tree(tree);
+}
+
 /* A page of the journal is not what it was: said at once, with the folder, and nothing is begun. */
 static void a_corrupt_page_is_said(void **state) {
     (void)state;
@@ -459,6 +490,39 @@ static void a_broken_seal_is_seen(void **state) {
     file_remove_tree(tree);
 }
 
+/* What was spent on a job, and where, is told after a restart too; what a journal of format 1 does
+ * not have is told as zeros, and it is taken over as it stands. */
+static void times_outlive_the_engine(void **state) {
+    (void)state;
+    char *tree = file_make_tree();
+    const char *folder = file_in_tree(tree, "journal");
+    pm_engine *engine = open_on(folder, (pm_engine_options){0});
+    const uint64_t job = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+    const pm_engine_job before = await_job(engine, job);
+    assert_true(before.prove_ns != 0 && before.device == 0);
+    pm_engine_destroy(engine);
+    engine = open_on(folder, (pm_engine_options){0});
+    pm_engine_job after = await_job(engine, job);
+    assert_true(after.queue_ns == before.queue_ns && after.key_ns == before.key_ns);
+    assert_true(after.prepare_ns == before.prepare_ns && after.prove_ns == before.prove_ns);
+    assert_true(after.finish_ns == before.finish_ns && after.total_ns == before.total_ns);
+    assert_int_equal(after.device, 0);
+    pm_engine_destroy(engine);
+    journal_to_format_1(folder);
+    engine = open_on(folder, (pm_engine_options){0});
+    after = await_job(engine, job);
+    assert_int_equal(after.state, PM_ENGINE_DONE);
+    assert_true(after.queue_ns == 0 && after.prove_ns == 0 && after.finish_ns == 0);
+    assert_true(after.total_ns == before.total_ns && after.device == -1);
+    const uint64_t later = submit_one(engine, &circuits, MIMC, PM_ENGINE_NORMAL, NULL);
+    assert_true(await_job(engine, later).prove_ns != 0);
+    pm_engine_destroy(engine);
+    engine = open_on(folder, (pm_engine_options){0});
+    assert_true(await_job(engine, later).prove_ns != 0);
+    pm_engine_destroy(engine);
+    file_remove_tree(tree);
+}
+
 static void a_later_version_is_refused(void **state) {
     (void)state;
     char *tree = file_make_tree();
@@ -468,7 +532,7 @@ static void a_later_version_is_refused(void **state) {
     pm_engine_destroy(engine);
     run_sql(folder, "PRAGMA user_version=99");
     toy_expect(try_open(folder, (pm_engine_options){0}, NULL, &engine, &error), PM_VERSION, &error);
-    run_sql(folder, "PRAGMA user_version=1");
+    run_sql(folder, "PRAGMA user_version=2");
     /* A key that has gone: its jobs fail, once, with the reason. */
     engine = open_on(folder, (pm_engine_options){0});
     for (uint32_t i = 0; i < 6; ++i) {
@@ -590,8 +654,10 @@ int main(void) {
         cmocka_unit_test(stored_inputs_are_private_and_go),
         cmocka_unit_test(a_full_disk_is_survived),
         cmocka_unit_test(a_full_disk_takes_no_key),
+        cmocka_unit_test(a_journal_that_was_moved_takes_no_job),
         cmocka_unit_test(a_corrupt_page_is_said),
         cmocka_unit_test(a_broken_seal_is_seen),
+        cmocka_unit_test(times_outlive_the_engine),
         cmocka_unit_test(a_later_version_is_refused),
         cmocka_unit_test(wall_clocks_may_jump),
         cmocka_unit_test(deadlines_outlive_the_engine),

@@ -182,7 +182,9 @@ static struct rows *read_rows(const char *folder, const struct image *image) {
              "SELECT id, 0, request_id||'|'||key||'|'||hex(content)||'|'||priority||'|'||n_parts||"
              "'|'||n_public||'|'||curve||'|'||deadline_at_ns||'|'||accepted_at_ns||'|'||"
              "accepted_ms||'|'||state||'|'||n_begun||'|'||status||'|'||is_permanent||'|'||"
-             "ended_at_ns||'|'||ended_ms||'|'||message||'|'||history||'|'||hex(seal), seal"
+             "ended_at_ns||'|'||ended_ms||'|'||message||'|'||history||'|'||hex(seal)||"
+             "'|'||queue_ns||'|'||key_ns||'|'||prepare_ns||'|'||prove_ns||'|'||finish_ns||'|'||"
+             "n_retries||'|'||device, seal"
              " FROM job ORDER BY id",
              3, rows);
     add_rows(db, image, 'p',
@@ -709,6 +711,36 @@ static void what_cannot_be_is_refused(void **state) {
     close_scene(&scene);
 }
 
+/* A journal of format 1, as it was and after it was opened: rows that nobody has changed since end
+ * with the seal either way. */
+static void rows_of_format_1_survive(void **state) {
+    (void)state;
+    for (uint32_t is_opened = 0; is_opened < 2; ++is_opened) {
+        struct scene scene = open_scene(4, false);
+        pm_engine_salvaged salvaged;
+        uint64_t lost[IDS_MAX];
+        uint32_t n_lost;
+        journal_to_format_1(scene.folder);
+        const int64_t n_jobs = query(scene.folder, "SELECT count(*) FROM job");
+        if (is_opened != 0) {
+            struct pm_journal *journal = NULL;
+            pm_error error = PM_ERROR_INIT;
+            toy_expect(pm_journal_open(scene.folder, &journal, &error), PM_OK, &error);
+            pm_journal_close(journal);
+            assert_int_equal(query(scene.folder, "PRAGMA user_version"), 2);
+        }
+        struct image damaged = read_image(scene.folder);
+        memset(damaged.db, 0xff, 100);
+        write_image(scene.folder, &damaged);
+        salvage(&scene, &salvaged, lost, &n_lost);
+        assert_int_equal(n_lost, 0);
+        assert_int_equal(salvaged.n_jobs, n_jobs);
+        assert_int_equal(query(scene.folder, "SELECT count(*) FROM job WHERE device=''"), n_jobs);
+        free_image(&damaged);
+        close_scene(&scene);
+    }
+}
+
 /* ---- Kills ---------------------------------------------------------------------------------- */
 
 /* A child salvages and is killed at the n-th call, or write. Whether it was. */
@@ -800,6 +832,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_broken_seal_is_a_loss),
         cmocka_unit_test(a_proof_that_is_gone_is_a_loss),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(rows_of_format_1_survive),
         cmocka_unit_test(kills_leave_one_or_the_other),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

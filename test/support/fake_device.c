@@ -363,7 +363,8 @@ static pm_status run_step(struct pm_backend *backend, const struct pm_step_data 
     PM_FAIL_IF(fails && !device->fails_late, error, PM_DEVICE, "the fake device failed in %s",
                pm_step_name(step));
     if (device->latency_ns != 0) {
-        const struct timespec wait = {.tv_nsec = (long)device->latency_ns};
+        const struct timespec wait = {.tv_sec = (time_t)(device->latency_ns / 1000000000),
+                                      .tv_nsec = (long)(device->latency_ns % 1000000000)};
         (void)nanosleep(&wait, NULL);
     }
     open_memory(device, data, true);
