@@ -163,12 +163,12 @@ typedef struct pm_engine_key {
  * Gives a key a name. Its file is opened, checked as pm_key_open() does, and closed again; what a
  * proof with it takes is planned for each device. What opening it takes is reserved meanwhile:
  * where there is no room now, it waits for that. The journal remembers it. A name that is known
- * stays what it is if file and digest are the same; with another file it is replaced, if no job
- * uses it. Keys are mapped: a program installs pm_guard_install() against files that shrink. Its
- * file may be replaced by another while it is in use, and must not be changed in place. Errors:
- * those of pm_key_open() and pm_key_open_params(), OVER_BUDGET (opening it takes more than there is
- * in all, with the numbers), BUDGET_BUSY (it is in use), FILE_CHANGED (the digest is another one),
- * COUNT (too many keys).
+ * stays what it is if the file is the same and was not written to since; with another one it is
+ * replaced, if no job uses it. Keys are mapped: a program installs pm_guard_install() against files
+ * that shrink. Its file may be replaced by another while it is in use, and must not be changed in
+ * place. Errors: those of pm_key_open() and pm_key_open_params(), OVER_BUDGET (opening it takes
+ * more than there is in all, with the numbers), BUDGET_BUSY (it is in use), FILE_CHANGED (the
+ * digest is another one), COUNT (too many keys).
  */
 PM_API pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
                                         const pm_control *control, pm_error *error);
@@ -375,6 +375,8 @@ typedef struct pm_engine_device_info {
     uint32_t n_workers, n_express;
     uint32_t n_busy; /* workers with a proof; and proofs that hang while they are finished */
     int32_t status;  /* why it was quarantined */
+    uint32_t n_hung; /* proofs that it was given up for and that have not come back */
+    uint32_t reserved;
     uint64_t total_bytes,
         reserved_bytes; /* of its memory; total 0: the process's, or not counted */
     uint64_t busy_ns;   /* in which at least one worker was computing */

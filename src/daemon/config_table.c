@@ -88,7 +88,7 @@ const struct config_entry pm_config_entries[] = {
     {"gpus", "library", CONFIG_TEXT, AT(library),
      .what = "libproofmill-gpu. \"\": where the system's loader finds it."},
     {"gpus", "stall_timeout", CONFIG_DURATION, AT(stall_ms), .least = SECOND, .most = YEAR,
-     .initial = 10 * MINUTE, .what = "A card that is at one proof for so long hangs."},
+     .initial = 10 * MINUTE, .what = "A card that is at one step of a proof for so long hangs."},
 
     {"scheduler", "max_jobs", CONFIG_COUNT, AT(n_jobs_max), .least = 1, .most = 1000000,
      .initial = 4096, .what = "Jobs that have not ended, at most; others are refused."},

@@ -2,19 +2,14 @@
 /*
  * daemon/daemon_hang.c - cards that hang.
  *
- * The engine gives a card up that is at one proof for stall_ms, and asks it to stop. One that only
+ * The engine gives a card up that is at one step for stall_ms, and asks it to stop. One that only
  * was slow does so at its next kernel; one whose kernel never ends keeps a thread for ever.
  */
 #include "daemon/daemon_internal.h"
 
-#include <stdio.h>
-#include <time.h>
+#include "base/clock.h"
 
-static uint64_t now_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock on Linux */
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
+#include <stdio.h>
 
 /* How many there are, at most PM_ENGINE_DEVICES_MAX. */
 static uint32_t look(pm_engine *engine, pm_engine_device_info *devices) {
@@ -25,15 +20,16 @@ static uint32_t look(pm_engine *engine, pm_engine_device_info *devices) {
     return n < PM_ENGINE_DEVICES_MAX ? n : PM_ENGINE_DEVICES_MAX;
 }
 
+/* A card that was given up for faults may still be at another proof, and does not hang. */
 static bool is_stuck(const pm_engine_device_info *device) {
-    return device->is_quarantined != 0 && device->n_busy != 0;
+    return device->is_quarantined != 0 && device->n_hung != 0;
 }
 
 bool pm_daemon_find_hang(pm_engine *engine, struct pm_daemon_hang *hang, uint64_t grace_ms,
                          char name[64]) {
     pm_engine_device_info devices[PM_ENGINE_DEVICES_MAX];
     const uint32_t n = look(engine, devices);
-    const uint64_t at_ms = now_ms();
+    const uint64_t at_ms = pm_clock_now_ns() / 1000000;
     bool found = false;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t *since_ms = &hang->since_ms[i];

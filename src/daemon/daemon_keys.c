@@ -500,8 +500,8 @@ uint32_t pm_daemon_key_faults(struct pm_daemon *daemon, struct pm_daemon_key_fau
     (void)pthread_mutex_lock(&keys->lock);
     for (uint32_t i = 0; i < keys->n_known; i++) {
         const struct known_key *key = &keys->known[i];
-        if (key->status == PM_OK || key->is_added) {
-            continue;
+        if (key->status == PM_OK || key->is_current || key->is_added) {
+            continue; /* of a key that is registered the engine knows best */
         }
         if (n < n_max) {
             const size_t n_path = strlen(key->spec.path);
@@ -577,7 +577,11 @@ static bool has_this_file(struct pm_daemon_keys *keys, const char *name, const c
     pm_engine_key_info *infos = calloc((size_t)n_max + 1, sizeof *infos);
     if (infos != NULL && pm_engine_keys(keys->engine, infos, &n) == PM_OK) {
         const pm_engine_key_info *info = find_listed(infos, n < n_max ? n : n_max, name);
-        has = info != NULL && strcmp(info->path, path) == 0;
+        const size_t n_path = strlen(path), n_shown = info != NULL ? strlen(info->path) : 0;
+        /* A long path is shortened from the left. */
+        has = info != NULL && n_shown <= n_path &&
+              strcmp(info->path, path + (n_path - n_shown)) == 0 &&
+              (n_shown == n_path || n_shown + 1 == sizeof info->path);
     }
     free(infos);
     return has;

@@ -57,16 +57,6 @@ static void give_back_memory(void) {
     (void)mallopt(M_ARENA_MAX, 2);
 }
 
-/* Every connection is a file, and so is every key: as many as the system lets us have. Nothing here
- * counts on their numbers being small. */
-static void allow_files(void) {
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-    }
-}
-
 /* Before any thread is made: each inherits it, so that the main thread alone takes them. */
 static void block_signals(void) {
     sigset_t set;
@@ -195,7 +185,6 @@ int main(int n, char **arguments) {
     keep_secrets();
     raise_file_limit();
     give_back_memory();
-    allow_files();
     pm_daemon_log_open(PM_LOG_INFO, environment.journal_stream);
     const int code = run(n - 1, arguments + 1, &environment);
     if (fflush(stdout) != 0 && code == 0) {

@@ -44,7 +44,7 @@ static const struct {
 void pm_daemon_print_help(void) {
     (void)printf("proofmilld: Groth16 proofs as a service\n\n"
                  "Usage: proofmilld [serve] [OPTION]...\n"
-                 "       proofmilld submit|await|watch|status|top|cancel|jobs|key|device ......\n"
+                 "       proofmilld submit|await|watch|status|top|cancel|jobs|key|device ...\n"
                  "\nOptions of serve:\n");
     for (size_t i = 0; i < N_OPTIONS; i++) {
         char left[64];
@@ -53,9 +53,10 @@ void pm_daemon_print_help(void) {
         (void)printf("  %-26s %s\n", left, option_table[i].what);
     }
     (void)printf(
-        "\nWithout --config the file is $XDG_CONFIG_HOME/proofmill/proofmill.toml or else\n"
-        "/etc/proofmill/proofmill.toml, and none is needed. Options go before it; --print-config\n"
-        "shows what comes of both.\n"
+        "\nWithout --config the file is $XDG_CONFIG_HOME/proofmill/proofmill.toml\n"
+        "(~/.config without that variable), or else /etc/proofmill/proofmill.toml; none is "
+        "needed.\n"
+        "Options go before it; --print-config shows what comes of both.\n"
         "\nSignals: SIGTERM and SIGINT end it once jobs have ended or daemon.drain_timeout has\n"
         "passed; a second one ends it at once; what has not ended goes on at the next start.\n"
         "SIGHUP reads the configuration again: keys and the level of the log are followed, and\n"

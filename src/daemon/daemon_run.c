@@ -10,6 +10,7 @@
  */
 #include "daemon/daemon_internal.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 
 #include <proofmill/experimental.h>
@@ -52,12 +53,6 @@ struct serve {
     uint32_t n_ticks;
     char status[160]; /* as systemd was told last */
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock on Linux */
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 void pm_daemon_signals(sigset_t *set) {
     (void)sigemptyset(set);
@@ -187,7 +182,7 @@ static pm_status start_keys(struct pm_daemon *daemon, pm_error *error) {
 
 static pm_status start(struct serve *serve, pm_error *error) {
     struct pm_daemon *daemon = &serve->daemon;
-    daemon->started_ns = now_ns();
+    daemon->started_ns = pm_clock_now_ns();
     PM_TRY(pm_guard_install(error));
     PM_TRY(pm_config_check_files(&daemon->config, false, error));
     PM_TRY(start_engine(serve, error));
@@ -208,12 +203,15 @@ static void reload(struct serve *serve) {
     struct pm_config config;
     char names[512];
     pm_error error = PM_ERROR_INIT;
-    (void)pm_notify_send(&serve->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_ns() / 1000);
+    (void)pm_notify_send(&serve->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+                         pm_clock_now_ns() / 1000);
     pm_status status = pm_daemon_load_config(serve->options, serve->environment, &config, &error);
     if (status == PM_OK) {
-        pm_daemon_log_set_level(config.log_level);
         pm_config_restart_keys(&serve->daemon.config, &config, names, sizeof names);
         status = pm_daemon_keys_want(serve->daemon.keys, &config, &error);
+    }
+    if (status == PM_OK) {
+        pm_daemon_log_set_level(config.log_level);
         if (names[0] != '\0') {
             pm_daemon_log(PM_LOG_WARNING, "these take effect at the next start: %s", names);
         }
@@ -237,7 +235,7 @@ static void begin_drain(struct serve *serve, int number) {
         return;
     }
     serve->stage = DRAINING;
-    serve->drain_until_ns = now_ns() + drain_ms * (SECOND_NS / 1000);
+    serve->drain_until_ns = pm_clock_now_ns() + drain_ms * (SECOND_NS / 1000);
     pm_daemon_log(PM_LOG_INFO, "no new jobs; those that are open have %" PRIu64 " s to end",
                   (drain_ms + 999) / 1000);
     (void)pm_notify_send(&serve->notify, "STOPPING=1\nSTATUS=waits for jobs to end");
@@ -247,7 +245,7 @@ static void begin_drain(struct serve *serve, int number) {
 static void drain(struct serve *serve) {
     pm_error error = PM_ERROR_INIT;
     const pm_status status = pm_engine_drain(serve->daemon.engine, DRAIN_TICK_MS, &error);
-    if (status == PM_OK || now_ns() > serve->drain_until_ns) {
+    if (status == PM_OK || pm_clock_now_ns() > serve->drain_until_ns) {
         if (status != PM_OK) {
             pm_daemon_log(PM_LOG_WARNING, "%s; %s", error.message,
                           serve->daemon.config.journal ? "they go on at the next start"
@@ -329,8 +327,9 @@ static void loop(struct serve *serve) {
             serve->notify.watchdog_ms != 0 && serve->notify.watchdog_ms < TICK_MS
                 ? serve->notify.watchdog_ms
                 : TICK_MS;
-        if (serve->stage != ENDING && now_ns() - ticked_ns >= tick_ms * (SECOND_NS / 1000) / 2) {
-            ticked_ns = now_ns();
+        if (serve->stage != ENDING &&
+            pm_clock_now_ns() - ticked_ns >= tick_ms * (SECOND_NS / 1000) / 2) {
+            ticked_ns = pm_clock_now_ns();
             watch_cards(serve);
             tell_manager(serve);
             if (++serve->n_ticks % TRIM_TICKS == 0) {

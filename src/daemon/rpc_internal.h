@@ -121,8 +121,7 @@ struct pm_rpc_call {
     enum pm_rpc_wake wake;
 };
 
-/* ---- The server's parts
- * ----------------------------------------------------------------------------- */
+/* ---- The server's parts ---------------------------------------------------------------------- */
 
 /* gRPC's server for local callers, and the one for the others: so a call's way in is known from
  * where it arrives, and from nothing that it says. */

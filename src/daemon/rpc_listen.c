@@ -265,12 +265,14 @@ static pm_status bind_all(struct pm_rpc_server *server, const char *address,
                           grpc_server_credentials *credentials, pm_error *error) {
     uint16_t port = 0;
     for (const struct addrinfo *info = found; info != NULL; info = info->ai_next) {
-        PM_FAIL_IF(
-            !is_loopback(info->ai_addr) && credentials == NULL && !options->insecure_listen, error,
-            PM_INVALID_ARGUMENT,
-            "%s can be reached from other machines: give tls.certificate and tls.key, or say "
-            "daemon.insecure_listen = true where the network keeps strangers out",
-            address);
+        PM_FAIL_IF(!is_loopback(info->ai_addr) &&
+                       (credentials == NULL || options->tls_client_ca == NULL) &&
+                       !options->insecure_listen,
+                   error, PM_INVALID_ARGUMENT,
+                   "%s can be reached from other machines: give tls.certificate, tls.key and "
+                   "tls.client_ca, so that clients show who they are, or say "
+                   "daemon.insecure_listen = true where the network keeps strangers out",
+                   address);
         const uint16_t bound = bind_one(server, info, credentials);
         const int failed = errno;
         const bool is_missing = failed == EADDRNOTAVAIL || failed == EAFNOSUPPORT;

@@ -14,9 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS                                                                                    \
-    200 /* the engine's events are waited for so long before the server is looked at               \
-         */
+/* So long the engine's events are waited for before the server is looked at. */
+#define POLL_MS 200
 #define EXPIRE_MS 1000
 
 static struct pm_rpc_call **bucket_of(struct rpc_room *room, uint64_t job) {

@@ -191,16 +191,17 @@ pm_status pm_engine_device_restore(pm_engine *engine, uint32_t device, pm_error 
 }
 
 /* A proof that hangs while it is finished keeps its card, though no worker. */
-static uint32_t count_hung_without_worker(const struct pm_engine *engine, uint32_t index) {
-    uint32_t n = 0;
+static void count_hung(const struct pm_engine *engine, uint32_t index,
+                       pm_engine_device_info *info) {
     for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
         const struct pm_sched_task *task = &engine->sched.tasks[i];
-        if (task->used && task->running && task->device == index && task->worker == PM_SCHED_NONE) {
+        if (task->used && task->running && task->device == index) {
             const struct engine_job *job = engine->live[task->job];
-            n += job->parts[job->part_of[task->part]].is_overdue;
+            const bool is_hung = job->parts[job->part_of[task->part]].is_overdue;
+            info->n_hung += is_hung;
+            info->n_busy += is_hung && task->worker == PM_SCHED_NONE;
         }
     }
-    return n;
 }
 
 static void fill_info(const struct pm_engine *engine, uint32_t index, pm_engine_device_info *info) {
@@ -228,7 +229,7 @@ static void fill_info(const struct pm_engine *engine, uint32_t index, pm_engine_
             ++info->n_busy;
         }
     }
-    info->n_busy += count_hung_without_worker(engine, index);
+    count_hung(engine, index, info);
     memcpy(info->name, device->name, sizeof info->name);
     memcpy(info->model, device->model, sizeof info->model);
 }

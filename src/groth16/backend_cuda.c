@@ -133,7 +133,12 @@ static void let_go(struct pm_cuda *cuda, struct pm_cuda_side *side) {
  * than there is. own: of the other, what the caller itself has: it goes over into side's. */
 static bool is_admitted(struct pm_cuda *cuda, struct pm_cuda_side *side, struct pm_cuda_side *other,
                         bool own, uint64_t bytes) {
-    const uint64_t room = pm_cuda_memory_bytes(cuda);
+    (void)pthread_mutex_lock(&cuda->mutex);
+    const bool is_shared = !own && other->bytes != 0;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    /* The driver is asked where the answer counts; one who comes meanwhile is asked for next time.
+     */
+    const uint64_t room = is_shared ? pm_cuda_memory_bytes(cuda) : 0;
     (void)pthread_mutex_lock(&cuda->mutex);
     const uint64_t others_bytes = own ? 0 : other->bytes;
     const bool waits = side == &cuda->next && cuda->n_refused != 0;

@@ -60,7 +60,7 @@ static uint32_t try_every_choice(const struct proof_case *subject, enum place pl
     const uint32_t stride = (is_first                ? 1
                              : subject->n_vars > 500 ? 11
                                                      : 5) *
-                            (PM_TEST_IS_SANITIZED ? 2 : 1);
+                            (PM_TEST_IS_SANITIZED ? 3 : 1);
     uint32_t n_done = 0;
     for (uint32_t choice = 0; choice < 3 * 3 * 4; ++choice) {
         if (choice % stride != 0) {

@@ -326,9 +326,12 @@ static void tls_lets_in_whom_it_should(void **state) {
     const struct rpc_trust doubter = {pem.path[OTHER_CA], pem.path[CLIENT], pem.path[CLIENT_KEY]};
     options.tls_certificate = pem.path[SERVER];
     options.tls_key = pem.path[SERVER_KEY];
+    assert_int_equal(start_on(&it, options, "0.0.0.0:0", sentence), PM_INVALID_ARGUMENT);
+    assert_non_null(strstr(sentence, "client_ca"));
     for (int mutual = 0; mutual < 2; ++mutual) {
         options.tls_client_ca = mutual ? pem.path[CA] : NULL;
-        assert_int_equal(start_on(&it, options, "0.0.0.0:0", sentence), PM_OK);
+        assert_int_equal(start_on(&it, options, mutual ? "0.0.0.0:0" : "127.0.0.1:0", sentence),
+                         PM_OK);
         (void)snprintf(address, sizeof address, "127.0.0.1:%u", pm_rpc_port(it.server, 0));
         assert_int_equal(call_with(address, &good), 0);
         assert_int_equal(call_with(address, &none), mutual ? PM_RPC_UNAVAILABLE : 0);

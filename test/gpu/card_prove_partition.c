@@ -503,6 +503,9 @@ static void pin(const struct pm_gpu_api *api, const struct partition *p) {
                   {key->sparse[0].terms, key->sparse[0].n_terms * 8},
                   {key->sparse[1].terms, key->sparse[1].n_terms * 8},
                   {key->sparse[2].terms, key->sparse[2].n_terms * 8},
+                  {key->sparse[0].row_starts, (key->sparse[0].n_rows + 1) * 4},
+                  {key->sparse[1].row_starts, (key->sparse[1].n_rows + 1) * 4},
+                  {key->sparse[2].row_starts, (key->sparse[2].n_rows + 1) * 4},
                   {p->lent[0], row_bytes},
                   {p->lent[1], row_bytes},
                   {p->lent[2], row_bytes}};
