@@ -34,6 +34,9 @@ static void check_fields(const struct pm_config *config) {
     FUZZ_REQUIRE(config->message_bytes_max <= INT32_MAX);
     FUZZ_REQUIRE(config->log_level >= PM_LOG_WARNING && config->log_level <= PM_LOG_DEBUG);
     FUZZ_REQUIRE(strncmp(config->journal_path, config->state_dir, strlen(config->state_dir)) == 0);
+    char budget[PM_CONFIG_SHORT_CHARS];
+    pm_config_short_size(config->total_budget_bytes, budget);
+    FUZZ_REQUIRE(strchr(budget, ' ') != NULL && strlen(budget) + 1 < sizeof budget);
     for (uint32_t i = 0; i < config->n_keys; i++) {
         FUZZ_REQUIRE(config->keys[i].name[0] != '\0' && config->keys[i].path[0] != '\0');
         FUZZ_REQUIRE(config->keys[i].check <= PM_CHECK_FULL);
