@@ -63,7 +63,7 @@ pm_status pm_engine_open_file(const char *path, const char *refusal, int *fd,
 }
 
 pm_status pm_engine_check_r1cs(const struct engine_key *key, pm_error *error) {
-    struct pm_journal_file file;
+    struct pm_journal_file file = {0};
     int fd = -1;
     if (key->r1cs_path[0] == '\0') {
         return PM_OK;
