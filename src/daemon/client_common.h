@@ -237,4 +237,9 @@ void pm_client_set_idle(struct pm_client *client, bool (*idle)(void *user), void
 /* What a call may take that only asks. */
 #define PM_CLIENT_ASK_MS UINT64_C(30000)
 
+/* How long a verb that only asks waits for its answer. */
+static inline uint64_t pm_client_ask_ms(const struct pm_client *client) {
+    return client->options.timeout_ms != 0 ? client->options.timeout_ms : PM_CLIENT_ASK_MS;
+}
+
 #endif

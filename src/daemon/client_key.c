@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t ask_ms(const struct pm_client *client) {
-    return client->options.timeout_ms != 0 ? client->options.timeout_ms : PM_CLIENT_ASK_MS;
-}
-
 /* ---------------------------------------------------------------------------------------------
  * Keys
  * ------------------------------------------------------------------------------------------- */
@@ -22,7 +18,8 @@ pm_status pm_client_key_list(struct pm_client *client) {
     struct pm_client_table table;
     struct pm_client_text text = {0};
     PM_TRY(pm_client_ask(client, "ListKeys", &request.base,
-                         &proofmill__v1__list_keys_response__descriptor, ask_ms(client), &answer));
+                         &proofmill__v1__list_keys_response__descriptor, pm_client_ask_ms(client),
+                         &answer));
     const Proofmill__V1__ListKeysResponse *list = (const void *)answer;
     pm_client_keys_table(list->keys, list->n_keys, true, &table);
     pm_client_table_write(&table, list->n_keys, 0, &text);
@@ -123,8 +120,8 @@ pm_status pm_client_key_evict(struct pm_client *client) {
 
 pm_status pm_client_key_forget(struct pm_client *client) {
     ProtobufCMessage *answer = NULL;
-    const pm_status status =
-        ask_key(client, "ForgetKey", ask_ms(client), &proofmill__v1__empty__descriptor, &answer);
+    const pm_status status = ask_key(client, "ForgetKey", pm_client_ask_ms(client),
+                                     &proofmill__v1__empty__descriptor, &answer);
     pm_client_message_free(answer);
     return status;
 }
@@ -158,7 +155,7 @@ pm_status pm_client_key_plan(struct pm_client *client) {
         request.device = (char *)(uintptr_t)client->options.device;
     }
     PM_TRY(pm_client_ask(client, "GetPlan", &request.base, &proofmill__v1__plan__descriptor,
-                         ask_ms(client), &answer));
+                         pm_client_ask_ms(client), &answer));
     const Proofmill__V1__Plan *plan = (const void *)answer;
     pm_client_text_add(&text, "%s on %s; the key itself takes %s\n",
                        pm_client_printable(request.key, name, sizeof name),
@@ -182,7 +179,7 @@ static bool is_healthy(struct pm_client *client, const char *name) {
     ProtobufCMessage *answer = NULL;
     bool healthy = false;
     if (pm_client_ask(client, "GetStatus", &request.base, &proofmill__v1__status__descriptor,
-                      ask_ms(client), &answer) == PM_OK) {
+                      pm_client_ask_ms(client), &answer) == PM_OK) {
         const Proofmill__V1__Status *all = (const void *)answer;
         for (size_t i = 0; i < all->n_devices; i++) {
             healthy |= strcmp(all->devices[i]->name, name) == 0 && !all->devices[i]->is_quarantined;

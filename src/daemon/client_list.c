@@ -6,10 +6,6 @@
 
 #include <inttypes.h>
 
-static uint64_t ask_ms(const struct pm_client *client) {
-    return client->options.timeout_ms != 0 ? client->options.timeout_ms : PM_CLIENT_ASK_MS;
-}
-
 /* The most that an answer lists. */
 #define PAGE_JOBS 1000
 
@@ -19,7 +15,8 @@ static pm_status ask_page(struct pm_client *client, uint64_t after, ProtobufCMes
     request.n_max = PAGE_JOBS;
     request.only_open = !client->options.all;
     return pm_client_ask(client, "ListJobs", &request.base,
-                         &proofmill__v1__list_jobs_response__descriptor, ask_ms(client), answer);
+                         &proofmill__v1__list_jobs_response__descriptor, pm_client_ask_ms(client),
+                         answer);
 }
 
 /* Page by page, as there may be more than are worth holding: a table each, in JSON one list. */
@@ -64,7 +61,7 @@ pm_status pm_client_status(struct pm_client *client) {
     ProtobufCMessage *answer = NULL;
     struct pm_client_text text = {0};
     PM_TRY(pm_client_ask(client, "GetStatus", &request.base, &proofmill__v1__status__descriptor,
-                         ask_ms(client), &answer));
+                         pm_client_ask_ms(client), &answer));
     const struct pm_client_frame frame = {.address = client->address,
                                           .status = (const void *)answer,
                                           .error = "",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* daemon/client_report.c - what the client tells: errors, JSON, and the command's exit codes. */
 #include "daemon/client_common.h"
+#include "daemon/daemon.h"
 #include "json/json_memory.h"
 
 #include <errno.h>
@@ -9,70 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    EXIT_USAGE_ERROR = 2,
-    EXIT_BAD_INPUT = 3,
-    EXIT_IO = 4,
-    EXIT_MEMORY = 5,
-    EXIT_DEVICE = 6,
-    EXIT_UNSATISFIED = 7,
-    EXIT_FAULT = 8,
-    EXIT_TIMEOUT = 9,
-    EXIT_JOB_CANCELLED = 10,
-    EXIT_SIGNAL_BASE = 128
-};
+enum { EXIT_IO = 4, EXIT_MEMORY = 5, EXIT_JOB_CANCELLED = 10, EXIT_SIGNAL_BASE = 128 };
 
 /* The codes of the command, doc/cli.md. */
 int pm_client_exit_code(const struct pm_client *client, pm_status status) {
-    switch (status) {
-    case PM_OK:
-        return 0;
-    case PM_PROOF_INVALID:
-        return 1;
-    case PM_INVALID_ARGUMENT:
-    case PM_SAME_FILE:
-        return EXIT_USAGE_ERROR;
-    case PM_UNSUPPORTED:
-    case PM_NOT_THIS_KIND:
-    case PM_VERSION:
-    case PM_PROTOCOL:
-    case PM_CURVE:
-    case PM_TRUNCATED:
-    case PM_SECTION:
-    case PM_LENGTH:
-    case PM_COUNT:
-    case PM_NOT_CANONICAL:
-    case PM_NOT_ON_CURVE:
-    case PM_NOT_IN_SUBGROUP:
-    case PM_POINT_AT_INFINITY:
-    case PM_ENCODING:
-    case PM_WITNESS_MISMATCH:
-        return EXIT_BAD_INPUT;
-    case PM_IO:
-    case PM_FILE_CHANGED:
-    case PM_NO_RANDOM:
-        return EXIT_IO;
-    case PM_NO_MEMORY:
-    case PM_NO_THREADS:
-    case PM_OVER_BUDGET:
-    case PM_BUDGET_BUSY:
-        return EXIT_MEMORY;
-    case PM_NO_DEVICE:
-    case PM_DEVICE:
-        return EXIT_DEVICE;
-    case PM_UNSATISFIED:
-    case PM_SELF_VERIFY:
-        return EXIT_UNSATISFIED;
-    case PM_DEADLINE:
-        return EXIT_TIMEOUT;
-    case PM_CANCELLED:
-        return client->job_was_cancelled ? EXIT_JOB_CANCELLED
-                                         : EXIT_SIGNAL_BASE + pm_client_signal();
-    case PM_BUFFER_TOO_SMALL:
-    case PM_INTERNAL:
-        return EXIT_FAULT;
+    if (status != PM_CANCELLED) {
+        return pm_daemon_exit_code(status);
     }
-    return EXIT_FAULT;
+    return client->job_was_cancelled ? EXIT_JOB_CANCELLED : EXIT_SIGNAL_BASE + pm_client_signal();
 }
 
 pm_status pm_client_status_named(const char *name) {

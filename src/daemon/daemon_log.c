@@ -112,6 +112,22 @@ int pm_daemon_exit_code(pm_status status) {
     case PM_INVALID_ARGUMENT:
     case PM_SAME_FILE:
         return 2;
+    case PM_UNSUPPORTED:
+    case PM_NOT_THIS_KIND:
+    case PM_VERSION:
+    case PM_PROTOCOL:
+    case PM_CURVE:
+    case PM_TRUNCATED:
+    case PM_SECTION:
+    case PM_LENGTH:
+    case PM_COUNT:
+    case PM_NOT_CANONICAL:
+    case PM_NOT_ON_CURVE:
+    case PM_NOT_IN_SUBGROUP:
+    case PM_POINT_AT_INFINITY:
+    case PM_ENCODING:
+    case PM_WITNESS_MISMATCH:
+        return 3;
     case PM_IO:
     case PM_FILE_CHANGED:
     case PM_NO_RANDOM:
@@ -134,7 +150,6 @@ int pm_daemon_exit_code(pm_status status) {
         return 9;
     case PM_CANCELLED:
         return 130;
-    default: /* what is wrong with a file */
-        return 3;
     }
+    return 8; /* no status has such a number */
 }
