@@ -104,7 +104,7 @@ static pm_status write_system(const struct demo_options *options, const char *pa
     struct writer writer = {.fr = options->curve->fr, .at = image};
     put_system(&writer, options, rows_bytes);
     const pm_output output = {.path = path, .bytes = image, .n_bytes = n_bytes};
-    const pm_status status = pm_files_write(&output, 1, error);
+    const pm_status status = pm_files_write(&output, 1, NULL, error);
     pm_memory_free(image);
     return status;
 }

@@ -74,7 +74,7 @@ static pm_status write_witness(const struct demo_options *options, const char *i
     PM_TRY(pm_memory_alloc(NULL, "witness file", n_bytes, PM_MEMORY_SECRET, &image, error));
     demo_circuit_wires(fr, options->n_rounds, x, put_head(image, fr, n_vars));
     const pm_output output = {.path = path, .bytes = image, .n_bytes = n_bytes};
-    const pm_status status = pm_files_write(&output, 1, error);
+    const pm_status status = pm_files_write(&output, 1, NULL, error);
     pm_memory_free(image);
     pm_memory_wipe(x, sizeof x);
     return status;

@@ -872,18 +872,22 @@ typedef struct pm_output {
 } pm_output;
 
 /* Writes all outputs, each whole or not at all: temporary files beside the targets, synced, then
- * renamed one after another once all of them are complete. Errors: IO, INVALID_ARGUMENT (two
- * outputs with one name). */
-PM_API pm_status pm_files_write(const pm_output *outputs, size_t n_outputs, pm_error *error);
+ * renamed one after another once all of them are complete. control, which may be NULL, is asked
+ * where a FIFO without a reader or a full pipe would keep us waiting. Errors: IO, INVALID_ARGUMENT
+ * (two outputs with one name), CANCELLED, DEADLINE. */
+PM_API pm_status pm_files_write(const pm_output *outputs, size_t n_outputs,
+                                const pm_control *control, pm_error *error);
 /*
  * A file too large to be held: appended to piece by piece, and published once it is complete. Until
  * then it has no name, or where the file system cannot do that a temporary one beside path; what
  * was at path stays when something fails. "-", devices and FIFOs are written straight. One thread
  * at a time. destroy without publish leaves nothing behind. After publish, whatever it returns,
- * only destroy is left to call. Errors: IO, NO_MEMORY, NO_RANDOM, INVALID_ARGUMENT.
+ * only destroy is left to call. control, which may be NULL, is borrowed until then and asked as in
+ * pm_files_write(). Errors: IO, NO_MEMORY, NO_RANDOM, INVALID_ARGUMENT, CANCELLED, DEADLINE.
  */
 typedef struct pm_file_writer pm_file_writer;
-PM_API pm_status pm_file_writer_create(const char *path, pm_file_writer **writer, pm_error *error);
+PM_API pm_status pm_file_writer_create(const char *path, const pm_control *control,
+                                       pm_file_writer **writer, pm_error *error);
 PM_API pm_status pm_file_writer_append(pm_file_writer *writer, const void *bytes, size_t n_bytes,
                                        pm_error *error);
 PM_API pm_status pm_file_writer_publish(pm_file_writer *writer, pm_error *error);

@@ -178,7 +178,7 @@ static pm_status append_all(struct writing *writing, const struct pm_pmasg_sizes
 
 static pm_status write_file(const char *path, const struct pm_pmasg_sizes *sizes,
                             const pm_assignment *given, struct writing *writing, pm_error *error) {
-    PM_TRY(pm_output_stream_open(path, &writing->stream, error));
+    PM_TRY(pm_output_stream_open(path, writing->control, &writing->stream, error));
     pm_status status = pm_output_stream_make_private(&writing->stream, error);
     if (status == PM_OK) {
         status = append_all(writing, sizes, given, error);

@@ -393,13 +393,14 @@ pm_status pm_r1cs_check_witness(pm_context *context, const char *r1cs_path,
     return status;
 }
 
-pm_status pm_files_write(const pm_output *outputs, size_t n_outputs, pm_error *error) {
+pm_status pm_files_write(const pm_output *outputs, size_t n_outputs, const pm_control *control,
+                         pm_error *error) {
     PM_FAIL_IF(outputs == NULL && n_outputs > 0, error, PM_INVALID_ARGUMENT, "outputs is NULL");
     for (size_t i = 0; i < n_outputs; ++i) {
         PM_FAIL_IF(outputs[i].path == NULL || (outputs[i].bytes == NULL && outputs[i].n_bytes > 0),
                    error, PM_INVALID_ARGUMENT, "output %zu has no path or no bytes", i);
     }
-    return n_outputs > 0 ? pm_output_write_all(outputs, n_outputs, error) : PM_OK;
+    return n_outputs > 0 ? pm_output_write_all(outputs, n_outputs, control, error) : PM_OK;
 }
 
 static bool has_null(const char *const *names, size_t n) {

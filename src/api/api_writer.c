@@ -10,7 +10,8 @@ struct pm_file_writer {
     char path[]; /* what the stream borrows */
 };
 
-pm_status pm_file_writer_create(const char *path, pm_file_writer **writer, pm_error *error) {
+pm_status pm_file_writer_create(const char *path, const pm_control *control,
+                                pm_file_writer **writer, pm_error *error) {
     PM_FAIL_IF(path == NULL || writer == NULL, error, PM_INVALID_ARGUMENT,
                "path or writer is NULL");
     const size_t path_bytes = strlen(path) + 1;
@@ -19,7 +20,7 @@ pm_status pm_file_writer_create(const char *path, pm_file_writer **writer, pm_er
                            PM_MEMORY_PLAIN, &buffer, error));
     pm_file_writer *made = buffer;
     memcpy(made->path, path, path_bytes);
-    const pm_status status = pm_output_stream_open(made->path, &made->stream, error);
+    const pm_status status = pm_output_stream_open(made->path, control, &made->stream, error);
     if (status != PM_OK) {
         pm_memory_free(made);
         return status;

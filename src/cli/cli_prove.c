@@ -57,7 +57,7 @@ pm_status pm_cli_proving_write(struct pm_cli *cli, struct pm_cli_proving *run, b
             {cli->files[PM_ROLE_PROOF], run->proof_bytes, run->n_proof_bytes},
             {cli->files[PM_ROLE_PUBLIC], run->public_bytes, run->n_public_bytes},
             {cli->trace_path, run->trace_text, has_trace ? strlen(run->trace_text) : 0}};
-        status = pm_files_write(outputs, has_trace ? 3 : 2, &cli->error);
+        status = pm_files_write(outputs, has_trace ? 3 : 2, &cli->control, &cli->error);
     }
     if (status == PM_OK) {
         pm_cli_step_done(cli, "write", start_ns);
@@ -73,7 +73,7 @@ void pm_cli_proving_failed(struct pm_cli *cli, struct pm_cli_proving *run) {
     pm_status status = pm_cli_trace_text(cli, run->report, &run->trace_text);
     if (status == PM_OK) {
         const pm_output output = {cli->trace_path, run->trace_text, strlen(run->trace_text)};
-        status = pm_files_write(&output, 1, &cli->error);
+        status = pm_files_write(&output, 1, &cli->control, &cli->error);
     }
     if (status != PM_OK) {
         pm_cli_warn(cli, "no trace: %s", cli->error.message);

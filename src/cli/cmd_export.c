@@ -50,7 +50,7 @@ static pm_status write_vkey(struct pm_cli *cli, const pm_key *key, const char *p
     }
     if (status == PM_OK) {
         const pm_output output = {path, text.bytes, text.n_bytes};
-        status = pm_files_write(&output, 1, &cli->error);
+        status = pm_files_write(&output, 1, &cli->control, &cli->error);
     }
     if (status == PM_OK) {
         describe(cli, "vkey_file", path, pm_vk_curve(vk), pm_vk_n_public(vk));
@@ -154,7 +154,7 @@ pm_status pm_cmd_export_solidity(struct pm_cli *cli) {
     }
     if (status == PM_OK) {
         const pm_output output = {path, text.bytes, text.n_bytes};
-        status = pm_files_write(&output, 1, &cli->error);
+        status = pm_files_write(&output, 1, &cli->control, &cli->error);
     }
     if (status == PM_OK) {
         warn_of_contract(cli, vk);
@@ -172,7 +172,7 @@ pm_status pm_cmd_export_solidity(struct pm_cli *cli) {
 static pm_status write_key(struct pm_cli *cli, const pm_key *key, const char *path) {
     pm_key_facts facts = {.struct_bytes = (uint32_t)sizeof facts};
     pm_file_writer *writer = NULL;
-    pm_status status = pm_file_writer_create(path, &writer, &cli->error);
+    pm_status status = pm_file_writer_create(path, &cli->control, &writer, &cli->error);
     if (status == PM_OK) {
         status = pm_json_key_write(key, &cli->control, writer, &cli->error);
     }

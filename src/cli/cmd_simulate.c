@@ -152,7 +152,7 @@ static pm_status write_plot(struct pm_cli *cli, const struct pm_scenario *scenar
         pm_sim_plot(scenario->title, plots, scenario->n_runs, &text, &n_bytes, &cli->error);
     if (status == PM_OK) {
         const pm_output output = {cli->svg_path, text, n_bytes};
-        status = pm_files_write(&output, 1, &cli->error);
+        status = pm_files_write(&output, 1, &cli->control, &cli->error);
     }
     pm_sim_plot_free(text);
     return status;

@@ -176,6 +176,8 @@ pm_status pm_client_status_named(const char *name);
  * request and the second one kills. */
 int pm_client_signal(void);
 void pm_client_listen_for_signals(void);
+/* Says the same to the library: cancelled once there was a signal. */
+const pm_control *pm_client_control(void);
 
 /* ---------------------------------------------------------------------------------------------
  * Messages

@@ -272,7 +272,8 @@ static pm_status write_files(struct pm_client *client, const struct pm_client_ou
             outputs[n++] = (pm_output){files->paths[i], text, strlen(text)};
         }
     }
-    const pm_status status = n > 0 ? pm_files_write(outputs, n, &client->error) : PM_OK;
+    const pm_status status =
+        n > 0 ? pm_files_write(outputs, n, pm_client_control(), &client->error) : PM_OK;
     free(outputs);
     return status;
 }

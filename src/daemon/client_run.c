@@ -20,6 +20,14 @@ int pm_client_signal(void) {
     return stop_signal;
 }
 
+_Static_assert(sizeof(sig_atomic_t) == sizeof(int), "pm_control.cancel points at it");
+
+const pm_control *pm_client_control(void) {
+    static const pm_control control = {.struct_bytes = (uint32_t)sizeof control,
+                                       .cancel = &stop_signal};
+    return &control;
+}
+
 /* SA_RESETHAND: the second Ctrl-C kills. */
 void pm_client_listen_for_signals(void) {
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESETHAND};

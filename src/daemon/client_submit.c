@@ -2,12 +2,14 @@
 /* daemon/client_submit.c - a job is handed over: by the paths of its inputs, or by their bytes. */
 #include "daemon/client_common.h"
 
+#include "base/limits.h"
 #include "base/memory.h"
 #include "base/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,19 +95,29 @@ static void show_upload(struct upload *upload) {
     upload->is_drawn = true;
 }
 
+/* Where the file is a pipe its writer may let us wait for ever; a signal ends that. */
+static pm_status await_bytes(const struct upload *upload, int file) {
+    struct pollfd input = {.fd = file, .events = POLLIN};
+    while (poll(&input, 1, PM_PROGRESS_INTERVAL_MS) <= 0) {
+        if (pm_client_signal() != 0) {
+            return pm_client_fail(upload->client, PM_CANCELLED, "stopped");
+        }
+    }
+    return PM_OK;
+}
+
 /* Fills the buffer as far as the file goes. */
 static pm_status read_chunk(struct upload *upload, int file, const char *path, size_t *n_bytes) {
     *n_bytes = 0;
     while (*n_bytes < CHUNK_BYTES) {
+        PM_TRY(await_bytes(upload, file));
         const ssize_t n = read(file, upload->buffer + *n_bytes, CHUNK_BYTES - *n_bytes);
         if (n > 0) {
             *n_bytes += (size_t)n;
         } else if (n == 0) {
             break;
-        } else if (errno != EINTR || pm_client_signal() != 0) {
-            return errno == EINTR
-                       ? pm_client_fail(upload->client, PM_CANCELLED, "stopped")
-                       : pm_client_fail(upload->client, PM_IO, "%s: %s", path, strerror(errno));
+        } else if (errno != EINTR) {
+            return pm_client_fail(upload->client, PM_IO, "%s: %s", path, strerror(errno));
         }
     }
     return PM_OK;

@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes handed to one write(2). */
+/* Bytes handed to one write(2) of a regular file. */
 #define WRITE_CALL_BYTES_MAX ((size_t)1 << 30)
 
 bool pm_destination_is_stdout_name(const char *path) {
@@ -27,36 +29,47 @@ static bool is_what_stdout_is(const struct pm_target *target) {
            facts.st_dev == target->facts.st_dev && facts.st_ino == target->facts.st_ino;
 }
 
-/* How often a FIFO is looked at for a reader. */
-#define READER_WAIT_NS 20000000L
+/* How often the control is looked at while a reader keeps us waiting. */
+#define READER_WAIT_MS 20
 
 /*
  * Opens what is not a regular file. A FIFO that nobody reads would hold open(2) for ever, and us in
- * it, so it is asked again and again; a signal that is handled ends the waiting with EINTR.
+ * it, so it is asked again and again. That a signal interrupts the sleep is not enough to end the
+ * waiting: one that comes a moment earlier or later interrupts nothing.
  */
-static int open_straight(const char *path) {
+static pm_status open_straight(struct pm_destination *destination, pm_error *error) {
+    const char *path = destination->file.path;
     for (;;) {
         const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd >= 0) {
+            destination->file.fd = fd;
             const int flags = fcntl(fd, F_GETFL);
-            if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
-                const int reason = errno;
-                (void)close(fd);
-                errno = reason;
-                return -1;
+            return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) >= 0
+                       ? PM_OK
+                       : fail_errno(destination, errno, "cannot open", error);
+        }
+        if (errno == ENXIO) {
+            PM_TRY(pm_control_check(destination->control, error));
+            if (poll(NULL, 0, READER_WAIT_MS) == 0 || destination->control != NULL) {
+                continue;
             }
-            return fd;
+        } else if (errno == EINTR) {
+            continue;
         }
-        const struct timespec wait = {.tv_nsec = READER_WAIT_NS};
-        if (errno == ENXIO ? nanosleep(&wait, NULL) != 0 : errno != EINTR) {
-            return -1;
-        }
+        return fail_errno(destination, errno, "cannot open", error);
     }
 }
 
-pm_status pm_destination_resolve(const char *path, struct pm_destination *destination,
-                                 pm_error *error) {
-    *destination = (struct pm_destination){.file = {.path = path, .fd = -1}};
+/* Where a reader may keep us waiting, a write of more than PIPE_BUF bytes could wait although
+ * poll(2) said that there is room. */
+static void choose_write_bytes(struct pm_destination *destination) {
+    struct stat facts;
+    const bool may_wait = destination->is_straight &&
+                          (fstat(destination->file.fd, &facts) != 0 || !S_ISREG(facts.st_mode));
+    destination->write_bytes_max = may_wait ? PIPE_BUF : WRITE_CALL_BYTES_MAX;
+}
+
+static pm_status resolve(const char *path, struct pm_destination *destination, pm_error *error) {
     struct pm_staged *file = &destination->file;
     if (pm_destination_is_stdout_name(path)) {
         file->path = "standard output";
@@ -80,15 +93,40 @@ pm_status pm_destination_resolve(const char *path, struct pm_destination *destin
         file->fd = STDOUT_FILENO;
         return PM_OK;
     }
-    file->fd = open_straight(path);
-    return file->fd >= 0 ? PM_OK : fail_errno(destination, errno, "cannot open", error);
+    return open_straight(destination, error);
+}
+
+pm_status pm_destination_resolve(const char *path, const pm_control *control,
+                                 struct pm_destination *destination, pm_error *error) {
+    *destination = (struct pm_destination){.control = control, .file = {.path = path, .fd = -1}};
+    PM_TRY(resolve(path, destination, error));
+    choose_write_bytes(destination);
+    return PM_OK;
+}
+
+/* Until a write of PIPE_BUF bytes would not wait, or would fail. */
+static pm_status await_room(const struct pm_destination *destination, pm_error *error) {
+    struct pollfd room = {.fd = destination->file.fd, .events = POLLOUT};
+    int n_ready = 0;
+    while (n_ready == 0) {
+        PM_TRY(pm_control_check(destination->control, error));
+        n_ready = poll(&room, 1, READER_WAIT_MS);
+        if (n_ready < 0 && errno != EINTR) {
+            return PM_OK; /* what cannot be polled is written to as it is */
+        }
+        n_ready = n_ready < 0 ? 0 : n_ready;
+    }
+    return PM_OK;
 }
 
 static pm_status write_fully(struct pm_destination *destination, const char *bytes, size_t left,
                              pm_error *error) {
+    const size_t max_bytes = destination->write_bytes_max;
     while (left > 0) {
-        const ssize_t n = write(destination->file.fd, bytes,
-                                left < WRITE_CALL_BYTES_MAX ? left : WRITE_CALL_BYTES_MAX);
+        if (max_bytes == PIPE_BUF) {
+            PM_TRY(await_room(destination, error));
+        }
+        const ssize_t n = write(destination->file.fd, bytes, left < max_bytes ? left : max_bytes);
         if (n < 0 && errno != EINTR) {
             return fail_errno(destination, errno, "cannot write", error);
         }

@@ -129,7 +129,8 @@ static void close_all(struct staged *all, size_t n) {
     }
 }
 
-pm_status pm_output_write_all(const pm_output *outputs, size_t n_outputs, pm_error *error) {
+pm_status pm_output_write_all(const pm_output *outputs, size_t n_outputs, const pm_control *control,
+                              pm_error *error) {
     void *memory = NULL;
     PM_TRY(pm_memory_alloc_array(NULL, "the list of outputs", n_outputs, sizeof(struct staged),
                                  PM_MEMORY_PLAIN, &memory, error));
@@ -138,7 +139,8 @@ pm_status pm_output_write_all(const pm_output *outputs, size_t n_outputs, pm_err
     size_t n_resolved = 0;
     for (; n_resolved < n_outputs && status == PM_OK; ++n_resolved) {
         all[n_resolved].output = &outputs[n_resolved];
-        status = pm_destination_resolve(outputs[n_resolved].path, &all[n_resolved].to, error);
+        status =
+            pm_destination_resolve(outputs[n_resolved].path, control, &all[n_resolved].to, error);
     }
     if (status == PM_OK) {
         status = refuse_twins(all, n_outputs, error);

@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-pm_status pm_output_stream_open(const char *path, struct pm_output_stream *stream,
-                                pm_error *error) {
-    pm_status status = pm_destination_resolve(path, &stream->to, error);
+pm_status pm_output_stream_open(const char *path, const pm_control *control,
+                                struct pm_output_stream *stream, pm_error *error) {
+    pm_status status = pm_destination_resolve(path, control, &stream->to, error);
     if (status == PM_OK && !stream->to.is_straight) {
         status = pm_staged_open(&stream->to.file, O_WRONLY, error);
     }

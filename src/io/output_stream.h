@@ -16,13 +16,14 @@ struct pm_output_stream {
     struct pm_destination to;
 };
 
-/* path is borrowed until the stream is closed. On failure *stream needs no further call. Errors:
- * IO, NO_RANDOM. */
-pm_status pm_output_stream_open(const char *path, struct pm_output_stream *stream, pm_error *error);
+/* path and control, which may be NULL, are borrowed until the stream is closed. On failure *stream
+ * needs no further call. Errors: IO, NO_RANDOM, CANCELLED, DEADLINE. */
+pm_status pm_output_stream_open(const char *path, const pm_control *control,
+                                struct pm_output_stream *stream, pm_error *error);
 /* Before the first append: the file will be readable and writable by its owner alone, also where it
  * replaces another. What is written straight keeps its mode. Errors: IO. */
 pm_status pm_output_stream_make_private(struct pm_output_stream *stream, pm_error *error);
-/* Errors: IO. */
+/* Errors: those of pm_destination_append(). */
 pm_status pm_output_stream_append(struct pm_output_stream *stream, const void *bytes,
                                   size_t n_bytes, pm_error *error);
 /* Syncs what was appended and gives it the target's name. On failure the old target is as it was.

@@ -329,11 +329,11 @@ static void writing_checks_its_arguments(void **state) {
     pm_error error = PM_ERROR_INIT;
     const pm_output no_path = {.bytes = "x", .n_bytes = 1}, no_bytes = {.path = "x", .n_bytes = 1},
                     empty = {.path = file_in_tree(tree, "empty")};
-    assert_int_equal(pm_files_write(NULL, 0, &error), PM_OK);
-    assert_int_equal(pm_files_write(NULL, 1, &error), PM_INVALID_ARGUMENT);
-    assert_int_equal(pm_files_write(&no_path, 1, &error), PM_INVALID_ARGUMENT);
-    assert_int_equal(pm_files_write(&no_bytes, 1, &error), PM_INVALID_ARGUMENT);
-    assert_int_equal(pm_files_write(&empty, 1, &error), PM_OK);
+    assert_int_equal(pm_files_write(NULL, 0, NULL, &error), PM_OK);
+    assert_int_equal(pm_files_write(NULL, 1, NULL, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_files_write(&no_path, 1, NULL, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_files_write(&no_bytes, 1, NULL, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_files_write(&empty, 1, NULL, &error), PM_OK);
     assert_int_equal(access(empty.path, R_OK), 0);
     const char *const names[] = {"a", NULL};
     assert_int_equal(pm_files_distinct(names, 2, names, 1, &error), PM_INVALID_ARGUMENT);

@@ -139,7 +139,7 @@ static void test_a_file_appears_when_it_is_published(void **state) {
     const int n_before = n_entries();
     for (int publish = 0; publish < 2; publish++) {
         pm_file_writer *writer = NULL;
-        assert_int_equal(pm_file_writer_create(path, &writer, NULL), PM_OK);
+        assert_int_equal(pm_file_writer_create(path, NULL, &writer, NULL), PM_OK);
         assert_int_equal(pm_file_writer_append(writer, "one ", 4, NULL), PM_OK);
         assert_int_equal(pm_file_writer_append(writer, NULL, 0, NULL), PM_OK);
         assert_int_equal(pm_file_writer_append(writer, "two", 3, NULL), PM_OK);
@@ -159,13 +159,13 @@ static void test_a_writer_that_cannot_write_says_so(void **state) {
     (void)state;
     pm_file_writer *writer = NULL;
     pm_error error = PM_ERROR_INIT;
-    assert_int_equal(pm_file_writer_create(file_in_tree(tree, "no/such/folder"), &writer, &error),
-                     PM_IO);
-    assert_int_equal(pm_file_writer_create(tree, &writer, &error), PM_IO);
-    assert_int_equal(pm_file_writer_create(NULL, &writer, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(
+        pm_file_writer_create(file_in_tree(tree, "no/such/folder"), NULL, &writer, &error), PM_IO);
+    assert_int_equal(pm_file_writer_create(tree, NULL, &writer, &error), PM_IO);
+    assert_int_equal(pm_file_writer_create(NULL, NULL, &writer, &error), PM_INVALID_ARGUMENT);
     assert_null(writer);
     assert_int_equal(pm_file_writer_append(NULL, "x", 1, &error), PM_INVALID_ARGUMENT);
-    assert_int_equal(pm_file_writer_create("/dev/full", &writer, &error), PM_OK);
+    assert_int_equal(pm_file_writer_create("/dev/full", NULL, &writer, &error), PM_OK);
     assert_int_equal(pm_file_writer_append(writer, "x", 1, &error), PM_IO);
     pm_file_writer_destroy(writer);
     pm_file_writer_destroy(NULL);
@@ -179,7 +179,7 @@ static void test_a_closed_pipe_is_an_error(void **state) {
     pm_file_writer *writer = NULL;
     assert_int_equal(pipe(ends), 0);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[1]);
-    assert_int_equal(pm_file_writer_create(path, &writer, NULL), PM_OK);
+    assert_int_equal(pm_file_writer_create(path, NULL, &writer, NULL), PM_OK);
     assert_int_equal(pm_file_writer_append(writer, "x", 1, NULL), PM_OK);
     assert_int_equal(close(ends[0]), 0);
     assert_int_equal(pm_file_writer_append(writer, "x", 1, NULL), PM_IO);

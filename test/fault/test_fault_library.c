@@ -295,7 +295,7 @@ static pm_status write_files(struct world *world, pm_error *error) {
     const pm_output outputs[] = {
         {file_in_tree(world->tree, "new"), world->zkey_bytes, world->n_zkey_bytes},
         {file_in_tree(world->tree, "old"), world->wtns_bytes, world->n_wtns_bytes}};
-    return pm_files_write(outputs, 2, error);
+    return pm_files_write(outputs, 2, NULL, error);
 }
 
 static bool file_holds(const char *path, const void *bytes, size_t n_bytes) {

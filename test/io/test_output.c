@@ -2,11 +2,13 @@
 /* Names that begin with a letter and a number are those of field reports of other provers. */
 #include "io/output.h"
 
+#include "base/clock.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -70,14 +73,14 @@ static void writes_and_replaces(void **state) {
     pm_error error = PM_ERROR_INIT;
     const mode_t old_mask = umask(027);
     const pm_output first[] = {output(in_tree("a"), "one"), output(in_tree("b"), "")};
-    file_expect(pm_output_write_all(first, 2, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_output_write_all(first, 2, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
     assert_true(has_contents(in_tree("a"), "one") && has_contents(in_tree("b"), ""));
     struct stat facts;
     assert_int_equal(stat(in_tree("a"), &facts), 0);
     assert_int_equal(facts.st_mode & 07777, 0640);
     assert_int_equal(chmod(in_tree("a"), 0604), 0);
     const pm_output second[] = {output(in_tree("a"), "two")};
-    file_expect(pm_output_write_all(second, 1, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_output_write_all(second, 1, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
     assert_true(has_contents(in_tree("a"), "two"));
     assert_int_equal(stat(in_tree("a"), &facts), 0);
     assert_int_equal(facts.st_mode & 07777, 0604); /* those of the file it replaces */
@@ -96,7 +99,7 @@ static void links_are_followed(void **state) {
     assert_int_equal(link(in_tree("below/real"), in_tree("hard")), 0);
     const pm_output outputs[] = {output(in_tree("softer"), "fresh"),
                                  output(in_tree("dangling"), "made")};
-    file_expect(pm_output_write_all(outputs, 2, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_output_write_all(outputs, 2, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
     assert_true(has_contents(in_tree("below/real"), "fresh"));
     assert_true(has_contents(in_tree("below/new"), "made"));
     assert_true(has_contents(in_tree("hard"), "old")); /* the other name keeps the old file */
@@ -105,7 +108,7 @@ static void links_are_followed(void **state) {
     assert_true(S_ISLNK(facts.st_mode));
     assert_int_equal(symlink("loop", in_tree("loop")), 0);
     const pm_output loop[] = {output(in_tree("loop"), "x")};
-    assert_int_equal(pm_output_write_all(loop, 1, &error), PM_IO);
+    assert_int_equal(pm_output_write_all(loop, 1, NULL, &error), PM_IO);
     assert_string_equal(error.file, in_tree("loop"));
 }
 
@@ -129,12 +132,12 @@ static pm_status seen_status;
 
 static void write_to_dash_and_file(void) {
     const pm_output outputs[] = {output("-", "shown"), output(in_tree("kept"), "kept")};
-    seen_status = pm_output_write_all(outputs, 2, NULL);
+    seen_status = pm_output_write_all(outputs, 2, NULL, NULL);
 }
 
 static void write_to_dev_stdout(void) {
     const pm_output outputs[] = {output("/dev/stdout", "shown"), output("/dev/null", "gone")};
-    seen_status = pm_output_write_all(outputs, 2, NULL);
+    seen_status = pm_output_write_all(outputs, 2, NULL, NULL);
 }
 
 static void what_cannot_be_replaced_is_written_straight(void **state) {
@@ -160,7 +163,7 @@ static void dev_stdout_in_a_file_is_not_replaced(void **state) {
     const int fd = open(in_tree("redirected"), O_RDWR | O_CREAT, 0600);
     assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
     const pm_output outputs[] = {output("/dev/stdout", "shown")};
-    const pm_status status = pm_output_write_all(outputs, 1, NULL);
+    const pm_status status = pm_output_write_all(outputs, 1, NULL, NULL);
     const ssize_t after = write(STDOUT_FILENO, "!", 1);
     (void)dup2(saved, STDOUT_FILENO);
     (void)close(saved);
@@ -193,7 +196,7 @@ static int write_beyond_the_limit(void) {
                                  {in_tree("large"), large, sizeof large},
                                  output(in_tree("absent"), "new")};
     pm_error error = PM_ERROR_INIT;
-    if (pm_output_write_all(outputs, 3, &error) != PM_IO) {
+    if (pm_output_write_all(outputs, 3, NULL, &error) != PM_IO) {
         return 2;
     }
     return strstr(error.file, "/large") != NULL && strstr(error.message, "cannot write") != NULL
@@ -223,13 +226,13 @@ static int write_where_forbidden(void) {
     }
     const pm_output in_directory[] = {output(in_tree("open/fine"), "new"),
                                       output(in_tree("closed/new"), "new")};
-    if (pm_output_write_all(in_directory, 2, &error) != PM_IO ||
+    if (pm_output_write_all(in_directory, 2, NULL, &error) != PM_IO ||
         strstr(error.message, "Permission denied") == NULL ||
         strstr(error.file, "closed/new") == NULL) {
         return 2;
     }
     const pm_output on_file[] = {output(in_tree("open/locked"), "new")};
-    if (pm_output_write_all(on_file, 1, &error) != PM_IO ||
+    if (pm_output_write_all(on_file, 1, NULL, &error) != PM_IO ||
         strstr(error.file, "open/locked") == NULL) {
         return 3;
     }
@@ -249,9 +252,11 @@ static void forbidden_places_are_refused(void **state) {
     assert_true(has_contents(in_tree("open/locked"), "old"));
     pm_error error = PM_ERROR_INIT;
     const pm_output directory[] = {output(tree, "x")};
-    file_expect(pm_output_write_all(directory, 1, &error), PM_IO, &error, "directory", NULL, NULL);
+    file_expect(pm_output_write_all(directory, 1, NULL, &error), PM_IO, &error, "directory", NULL,
+                NULL);
     const pm_output nowhere[] = {output(in_tree("no/such/place"), "x")};
-    file_expect(pm_output_write_all(nowhere, 1, &error), PM_IO, &error, "No such file", NULL, NULL);
+    file_expect(pm_output_write_all(nowhere, 1, NULL, &error), PM_IO, &error, "No such file", NULL,
+                NULL);
 }
 
 /* Without /proc a file written without a name could not be given one: the named way. */
@@ -262,7 +267,7 @@ static int write_without_proc(void) {
         return 77;
     }
     const pm_output outputs[] = {output(in_tree("a"), "new"), output(in_tree("b"), "new")};
-    if (pm_output_write_all(outputs, 2, NULL) != PM_OK) {
+    if (pm_output_write_all(outputs, 2, NULL, NULL) != PM_OK) {
         return 1;
     }
     if (!has_contents(in_tree("a"), "new") || !has_contents(in_tree("b"), "new")) {
@@ -294,7 +299,7 @@ static int write_to_closed_pipe(void) {
     (void)close(ends[1]);
     const pm_output outputs[] = {output("-", "lost"), output(in_tree("a"), "new")};
     pm_error error = PM_ERROR_INIT;
-    if (pm_output_write_all(outputs, 2, &error) != PM_IO ||
+    if (pm_output_write_all(outputs, 2, NULL, &error) != PM_IO ||
         strstr(error.message, "Broken pipe") == NULL) {
         return 2;
     }
@@ -315,6 +320,81 @@ static void closed_pipe_is_an_error_not_a_signal(void **state) {
     assert_int_equal(count_entries(tree), 1);
 }
 
+/* The wish to stop comes while nothing happens that it could interrupt. */
+static int wish;
+
+static void *wish_later(void *unused) {
+    const struct timespec wait = {.tv_nsec = 60000000};
+    (void)unused;
+    (void)nanosleep(&wait, NULL);
+    __atomic_store_n(&wish, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static pm_status write_until_the_wish(const pm_output *outputs, size_t n) {
+    const pm_control control = {.struct_bytes = (uint32_t)sizeof control, .cancel = &wish};
+    pthread_t thread;
+    wish = 0;
+    assert_int_equal(pthread_create(&thread, NULL, wish_later, NULL), 0);
+    const pm_status status = pm_output_write_all(outputs, n, &control, NULL);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return status;
+}
+
+static void fifo_without_reader_is_left_when_asked(void **state) {
+    (void)state;
+    assert_int_equal(mkfifo(in_tree("fifo"), 0600), 0);
+    const pm_output outputs[] = {output(in_tree("a"), "new"), output(in_tree("fifo"), "x")};
+    assert_int_equal(write_until_the_wish(outputs, 2), PM_CANCELLED);
+    assert_int_equal(count_entries(tree), 1);
+    const pm_control late = {.struct_bytes = (uint32_t)sizeof late,
+                             .deadline_ns = pm_clock_now_ns() + 50000000};
+    assert_int_equal(pm_output_write_all(outputs, 2, &late, NULL), PM_DEADLINE);
+    assert_int_equal(count_entries(tree), 1);
+}
+
+#define LARGE_BYTES ((size_t)1 << 20)
+
+static void *read_in_pieces(void *fd) {
+    static uint8_t bytes[LARGE_BYTES + 1];
+    size_t done = 0;
+    for (ssize_t n = 1; n > 0; done += n > 0 ? (size_t)n : 0) {
+        const size_t left = sizeof bytes - done;
+        n = read(*(int *)fd, bytes + done, left < 7777 ? left : 7777);
+    }
+    return done == LARGE_BYTES ? bytes : NULL;
+}
+
+static void full_pipe_is_left_when_asked(void **state) {
+    (void)state;
+    static uint8_t large[LARGE_BYTES];
+    int ends[2];
+    char name[64];
+    for (size_t i = 0; i < sizeof large; ++i) {
+        large[i] = (uint8_t)(i * 31 >> 3);
+    }
+    assert_int_equal(pipe(ends), 0);
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", ends[1]);
+    const pm_output outputs[] = {output(in_tree("a"), "new"),
+                                 {.path = name, .bytes = large, .n_bytes = sizeof large}};
+    assert_int_equal(write_until_the_wish(outputs, 2), PM_CANCELLED);
+    assert_int_equal(count_entries(tree), 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+
+    assert_int_equal(pipe(ends), 0);
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", ends[1]);
+    pthread_t reader;
+    void *seen;
+    assert_int_equal(pthread_create(&reader, NULL, read_in_pieces, &ends[0]), 0);
+    assert_int_equal(pm_output_write_all(outputs, 2, NULL, NULL), PM_OK);
+    (void)close(ends[1]);
+    assert_int_equal(pthread_join(reader, &seen), 0);
+    assert_non_null(seen);
+    assert_memory_equal(seen, large, sizeof large);
+    (void)close(ends[0]);
+}
+
 static void two_outputs_with_one_name(void **state) {
     (void)state;
     pm_error error = PM_ERROR_INIT;
@@ -326,14 +406,14 @@ static void two_outputs_with_one_name(void **state) {
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
         const pm_output outputs[] = {output(in_tree(pairs[i][0]), "x"),
                                      output(in_tree(pairs[i][1]), "y")};
-        file_expect(pm_output_write_all(outputs, 2, &error), PM_INVALID_ARGUMENT, &error,
+        file_expect(pm_output_write_all(outputs, 2, NULL, &error), PM_INVALID_ARGUMENT, &error,
                     "two outputs", NULL, NULL);
     }
     const pm_output dashes[] = {output("-", "x"), output("-", "y")};
-    assert_int_equal(pm_output_write_all(dashes, 2, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_output_write_all(dashes, 2, NULL, &error), PM_INVALID_ARGUMENT);
     assert_int_equal(count_entries(tree), 3);
     const pm_output nulls[] = {output("/dev/null", "x"), output("/dev/null", "y")};
-    assert_int_equal(pm_output_write_all(nulls, 2, &error), PM_OK);
+    assert_int_equal(pm_output_write_all(nulls, 2, NULL, &error), PM_OK);
 }
 
 /* A17: a ceremony's command was given the same file to read and to write. */
@@ -380,6 +460,8 @@ int main(void) {
         IN_TREE(forbidden_places_are_refused),
         IN_TREE(named_temporary_files_work_too),
         IN_TREE(closed_pipe_is_an_error_not_a_signal),
+        IN_TREE(fifo_without_reader_is_left_when_asked),
+        IN_TREE(full_pipe_is_left_when_asked),
         IN_TREE(two_outputs_with_one_name),
         IN_TREE(A17_output_must_not_be_an_input),
     };

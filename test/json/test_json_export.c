@@ -210,7 +210,7 @@ static int n_entries(void) {
 static pm_status write_key(const pm_key *key, const pm_control *control, const char *path,
                            pm_error *error) {
     pm_file_writer *writer = NULL;
-    pm_status status = pm_file_writer_create(path, &writer, error);
+    pm_status status = pm_file_writer_create(path, NULL, &writer, error);
     if (status == PM_OK) {
         status = pm_json_key_write(key, control, writer, error);
     }

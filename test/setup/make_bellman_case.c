@@ -24,7 +24,7 @@ static int make_params(const struct bellman_shape *shape, const char *path) {
     pm_status status = pm_file_read(params.path, SIZE_MAX / 2, &bytes, &n_bytes, &error);
     if (status == PM_OK) {
         const pm_output output = {path, bytes, n_bytes};
-        status = pm_files_write(&output, 1, &error);
+        status = pm_files_write(&output, 1, NULL, &error);
         pm_bytes_free(bytes, n_bytes);
     }
     rust_params_free(&params);
