@@ -88,7 +88,7 @@ static void op_copy(void *argument) {
     struct params_work *work = argument;
     pm_error error = PM_ERROR_INIT;
     bench_need(
-        pm_mapping_open(work->path, PM_MAPPING_MAP, UINT64_MAX, NULL, &work->mapping, &error),
+        pm_mapping_open(work->path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &work->mapping, &error),
         &error);
     work->copy = bench_alloc(work->n_bytes, 1);
     pm_team_run(work->team, (work->n_bytes + COPY_PIECE_BYTES - 1) / COPY_PIECE_BYTES, copy_piece,

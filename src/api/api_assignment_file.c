@@ -29,7 +29,7 @@ pm_status pm_assignment_file_open(const char *path, pm_assignment_file **file, p
                            &buffer, error));
     pm_assignment_file *made = buffer;
     pm_status status =
-        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &made->mapping, error);
+        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &made->mapping, error);
     if (status != PM_OK) {
         pm_memory_free(made);
         return status;

@@ -288,7 +288,7 @@ pm_status pm_file_describe(pm_context *context, const char *path, int with_diges
                "context, path or info is NULL");
     struct pm_mapping mapping;
     pm_file_info full = {.struct_bytes = info->struct_bytes};
-    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, &mapping, error));
+    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, control, &mapping, error));
     full.file_bytes = mapping.n_bytes;
     pm_status status = describe_by_kind(context, &mapping, control, &full, error);
     if (status == PM_OK && with_digest != 0) {
@@ -360,7 +360,7 @@ pm_status pm_file_check(pm_context *context, const char *path, const pm_control 
     PM_FAIL_IF(context == NULL || path == NULL, error, PM_INVALID_ARGUMENT,
                "context or path is NULL");
     struct pm_mapping mapping;
-    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, &mapping, error));
+    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, control, &mapping, error));
     const pm_status status = check_by_kind(context, &mapping, control, error);
     pm_mapping_close(&mapping);
     return status;
@@ -374,7 +374,8 @@ pm_status pm_r1cs_check_witness(pm_context *context, const char *r1cs_path,
     struct pm_mapping mapping;
     struct pm_r1cs r1cs;
     uint64_t row = 0;
-    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, &mapping, error));
+    PM_TRY(
+        pm_mapping_open(r1cs_path, PM_MAPPING_MAP, FILE_BYTES_MAX, NULL, control, &mapping, error));
     pm_status status = pm_r1cs_open(&mapping, control, &r1cs, error);
     if (status == PM_OK && r1cs.curve != witness->curve) {
         status =
@@ -424,7 +425,7 @@ pm_status pm_file_read(const char *path, size_t max_bytes, void **bytes, size_t 
     PM_FAIL_IF(path == NULL || bytes == NULL || n_bytes == NULL, error, PM_INVALID_ARGUMENT,
                "path, bytes or n_bytes is NULL");
     struct pm_mapping mapping;
-    PM_TRY(pm_mapping_open(path, PM_MAPPING_READ_SECRET, max_bytes, NULL, &mapping, error));
+    PM_TRY(pm_mapping_open(path, PM_MAPPING_READ_SECRET, max_bytes, NULL, NULL, &mapping, error));
     /* The buffer, with its NUL, goes to the caller. */
     *bytes = mapping.owned;
     *n_bytes = mapping.n_bytes;

@@ -125,7 +125,7 @@ pm_status pm_key_open(pm_context *context, const char *path, const pm_key_option
     pm_key *made = NULL;
     PM_TRY(key_alloc(&made, error));
     const pm_status status = pm_mapping_open(path, how_to_map(&chosen), KEY_FILE_BYTES_MAX,
-                                             &made->ledger, &made->mapping, error);
+                                             &made->ledger, control, &made->mapping, error);
     if (status != PM_OK) {
         memset(&made->mapping, 0, sizeof made->mapping);
         pm_key_destroy(made);
@@ -166,14 +166,14 @@ static pm_status open_params_files(const char *path, const char *r1cs_path,
                                    const pm_key_options *options, struct pm_ledger *ledger,
                                    const pm_control *control, struct params_files *files,
                                    pm_error *error) {
-    PM_TRY(pm_mapping_open(path, how_to_map(options), KEY_FILE_BYTES_MAX, ledger,
+    PM_TRY(pm_mapping_open(path, how_to_map(options), KEY_FILE_BYTES_MAX, ledger, control,
                            &files->params_mapping, error));
     PM_TRY(pm_params_open(&files->params_mapping, PM_PARAMS_WHOLE, &files->params, error));
     if (r1cs_path == NULL) {
         return PM_OK;
     }
     files->has_r1cs = true;
-    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, KEY_FILE_BYTES_MAX, ledger,
+    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, KEY_FILE_BYTES_MAX, ledger, control,
                            &files->r1cs_mapping, error));
     return pm_r1cs_open(&files->r1cs_mapping, control, &files->r1cs, error);
 }

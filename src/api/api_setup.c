@@ -35,9 +35,11 @@ pm_status pm_setup_ptau(pm_context *context, const char *r1cs_path, const char *
     struct pm_mapping r1cs = {0}, ptau = {0};
     pm_status status;
     PM_TRY(pm_output_distinct(inputs, 2, &zkey_path, 1, error));
-    PM_TRY_GOTO(status, pm_mapping_open(ptau_path, PM_MAPPING_MAP, UINT64_MAX, NULL, &ptau, error),
+    PM_TRY_GOTO(status,
+                pm_mapping_open(ptau_path, PM_MAPPING_MAP, UINT64_MAX, NULL, control, &ptau, error),
                 cleanup);
-    PM_TRY_GOTO(status, pm_mapping_open(r1cs_path, PM_MAPPING_MAP, UINT64_MAX, NULL, &r1cs, error),
+    PM_TRY_GOTO(status,
+                pm_mapping_open(r1cs_path, PM_MAPPING_MAP, UINT64_MAX, NULL, control, &r1cs, error),
                 cleanup);
     PM_TRY_GOTO(status, setup_from_mappings(context, &r1cs, &ptau, zkey_path, control, error),
                 cleanup);

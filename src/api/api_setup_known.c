@@ -26,7 +26,7 @@ pm_status pm_setup_known_tau(pm_context *context, const char *r1cs_path, const c
                "format %u is not a pm_key_format", chosen.format);
     PM_TRY(pm_output_distinct(&r1cs_path, 1, &key_path, 1, error));
     struct pm_mapping mapping;
-    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, UINT64_MAX, NULL, &mapping, error));
+    PM_TRY(pm_mapping_open(r1cs_path, PM_MAPPING_MAP, UINT64_MAX, NULL, control, &mapping, error));
     const pm_status status =
         setup_from_mapping(context, &mapping, key_path, &chosen, control, error);
     pm_mapping_close(&mapping);

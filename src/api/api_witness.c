@@ -77,7 +77,8 @@ pm_status pm_witness_open(pm_context *context, const char *path, const pm_contro
     PM_FAIL_IF(context == NULL || path == NULL || witness == NULL, error, PM_INVALID_ARGUMENT,
                "context, path or witness is NULL");
     struct pm_mapping mapping;
-    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, WITNESS_FILE_BYTES_MAX, NULL, &mapping, error));
+    PM_TRY(pm_mapping_open(path, PM_MAPPING_MAP, WITNESS_FILE_BYTES_MAX, NULL, control, &mapping,
+                           error));
     return witness_from_mapping(context, &mapping, control, witness, error);
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,6 +13,8 @@
 
 /* First buffer for a file whose size is not known beforehand. */
 #define READ_CHUNK_BYTES (UINT64_C(64) << 10)
+/* How often the control is looked at while a writer keeps us waiting. */
+#define WRITER_WAIT_MS 20
 /* The kernel moves no more than this at once. */
 #define READ_CALL_BYTES_MAX (UINT64_C(1) << 30)
 
@@ -63,13 +66,20 @@ static pm_status fail_too_long(const struct pm_mapping *mapping, uint64_t max_by
     return PM_LENGTH;
 }
 
+/* A FIFO that nobody writes to would hold open(2) for ever, and us in it: await_bytes() waits. A
+ * regular file may say EAGAIN where another has a lease on it, and is then asked in earnest. */
 static pm_status open_path(const struct pm_mapping *mapping, const char *path, int *fd,
                            pm_error *error) {
+    int patience = O_NONBLOCK;
     do {
-        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    } while (*fd < 0 && errno == EINTR);
+        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | patience);
+        patience = *fd < 0 && errno == EAGAIN ? 0 : patience;
+    } while (*fd < 0 && (errno == EINTR || errno == EAGAIN));
     if (*fd >= 0) {
-        return PM_OK;
+        const int flags = fcntl(*fd, F_GETFL);
+        return flags >= 0 && fcntl(*fd, F_SETFL, flags & ~O_NONBLOCK) >= 0
+                   ? PM_OK
+                   : fail_errno(mapping, errno, "cannot open", error);
     }
     const int reason = errno;
     struct stat facts;
@@ -97,29 +107,58 @@ static pm_status grow(struct pm_mapping *mapping, uint64_t n_bytes, uint64_t cap
     return PM_OK;
 }
 
+/* Where bytes come from. */
+struct source {
+    int fd;
+    bool may_wait; /* for a writer */
+    const pm_control *control;
+};
+
+/* Until there are bytes, or an end: a FIFO has none before its first writer came. */
+static pm_status await_bytes(const struct source *source, pm_error *error) {
+    struct pollfd input = {.fd = source->fd, .events = POLLIN};
+    while (source->may_wait) {
+        PM_TRY(pm_control_check(source->control, error));
+        const int n_ready = poll(&input, 1, WRITER_WAIT_MS);
+        if (n_ready > 0 || (n_ready < 0 && errno != EINTR)) {
+            break;
+        }
+    }
+    return PM_OK;
+}
+
+/* read(2) of what await_bytes() has waited for; 0: the end. */
+static pm_status read_some(const struct pm_mapping *mapping, const struct source *source, void *to,
+                           uint64_t room, uint64_t *n_bytes, pm_error *error) {
+    ssize_t n;
+    do {
+        PM_TRY(await_bytes(source, error));
+        n = read(source->fd, to, room < READ_CALL_BYTES_MAX ? room : READ_CALL_BYTES_MAX);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        return fail_errno(mapping, errno, "cannot read", error);
+    }
+    *n_bytes = (uint64_t)n;
+    return PM_OK;
+}
+
 /*
  * Reads to the end of the file, whatever its size was said to be: pseudo-files say 0, pipes have
  * none, and a file may grow or shrink meanwhile. size_hint only saves copies.
  */
-static pm_status read_all(struct pm_mapping *mapping, int fd, uint64_t size_hint,
-                          uint64_t max_bytes, struct pm_ledger *ledger, enum pm_memory_flags flags,
-                          pm_error *error) {
-    uint64_t done = 0, capacity = size_hint > 0 ? size_hint : READ_CHUNK_BYTES;
+static pm_status read_all(struct pm_mapping *mapping, const struct source *source,
+                          uint64_t size_hint, uint64_t max_bytes, struct pm_ledger *ledger,
+                          enum pm_memory_flags flags, pm_error *error) {
+    uint64_t n = 0, done = 0, capacity = size_hint > 0 ? size_hint : READ_CHUNK_BYTES;
     capacity = capacity < max_bytes ? capacity : max_bytes;
     PM_TRY(grow(mapping, 0, capacity, ledger, flags, error));
     for (;;) {
         if (done == capacity) {
             /* Full: one byte more tells whether that was the end. */
             uint8_t next = 0;
-            const ssize_t n = read(fd, &next, 1);
+            PM_TRY(read_some(mapping, source, &next, 1, &n, error));
             if (n == 0) {
                 break;
-            }
-            if (n < 0 && errno != EINTR) {
-                return fail_errno(mapping, errno, "cannot read", error);
-            }
-            if (n < 0) {
-                continue;
             }
             if (done == max_bytes) {
                 return fail_too_long(mapping, max_bytes, done + 1, error);
@@ -130,15 +169,13 @@ static pm_status read_all(struct pm_mapping *mapping, int fd, uint64_t size_hint
             ((uint8_t *)mapping->owned)[done++] = next;
         }
         const uint64_t room = capacity - done;
-        const ssize_t n = read(fd, (uint8_t *)mapping->owned + done,
-                               room < READ_CALL_BYTES_MAX ? room : READ_CALL_BYTES_MAX);
-        if (n < 0 && errno != EINTR) {
-            return fail_errno(mapping, errno, "cannot read", error);
+        if (room > 0) {
+            PM_TRY(read_some(mapping, source, (uint8_t *)mapping->owned + done, room, &n, error));
+            if (n == 0) {
+                break;
+            }
+            done += n;
         }
-        if (n == 0 && room > 0) {
-            break;
-        }
-        done += n > 0 ? (uint64_t)n : 0;
     }
     ((uint8_t *)mapping->owned)[done] = '\0';
     mapping->bytes = mapping->owned;
@@ -172,7 +209,8 @@ static pm_status map_all(struct pm_mapping *mapping, int fd, uint64_t n_bytes, p
 /* is_stdin: the bytes are those from where the descriptor stands, so the file's size says little.
  */
 static pm_status load(struct pm_mapping *mapping, int fd, bool is_stdin, enum pm_mapping_how how,
-                      uint64_t max_bytes, struct pm_ledger *ledger, pm_error *error) {
+                      uint64_t max_bytes, struct pm_ledger *ledger, const pm_control *control,
+                      pm_error *error) {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
         return fail_errno(mapping, errno, "cannot examine", error);
@@ -194,11 +232,13 @@ static pm_status load(struct pm_mapping *mapping, int fd, bool is_stdin, enum pm
         max_bytes = PM_MAPPING_DEVICE_BYTES_MAX;
     }
     const enum pm_memory_flags flags = how == PM_MAPPING_READ ? PM_MEMORY_PLAIN : PM_MEMORY_SECRET;
-    return read_all(mapping, fd, size, max_bytes, ledger, flags, error);
+    const struct source source = {.fd = fd, .may_wait = !is_regular, .control = control};
+    return read_all(mapping, &source, size, max_bytes, ledger, flags, error);
 }
 
 pm_status pm_mapping_open(const char *path, enum pm_mapping_how how, uint64_t max_bytes,
-                          struct pm_ledger *ledger, struct pm_mapping *mapping, pm_error *error) {
+                          struct pm_ledger *ledger, const pm_control *control,
+                          struct pm_mapping *mapping, pm_error *error) {
     const bool is_stdin = strcmp(path, "-") == 0;
     int fd = is_stdin ? STDIN_FILENO : -1;
     pm_status status = PM_OK;
@@ -209,7 +249,7 @@ pm_status pm_mapping_open(const char *path, enum pm_mapping_how how, uint64_t ma
     if (!is_stdin) {
         PM_TRY_GOTO(status, open_path(mapping, path, &fd, error), cleanup);
     }
-    status = load(mapping, fd, is_stdin, how, max_bytes, ledger, error);
+    status = load(mapping, fd, is_stdin, how, max_bytes, ledger, control, error);
 
 cleanup:
     if (!is_stdin && fd >= 0 && !mapping->is_mapped) {

@@ -11,6 +11,7 @@
 #ifndef PM_IO_MAPPING_H
 #define PM_IO_MAPPING_H
 
+#include "base/control.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -41,11 +42,13 @@ enum pm_mapping_how {
  *
  * Regular files, pipes and FIFOs may have up to max_bytes; a character device is read up to the
  * smaller of max_bytes and PM_MAPPING_DEVICE_BYTES_MAX; a directory, a block device and a socket
- * are refused. Opening a FIFO waits for its writer. On success the caller owns *mapping and closes
- * it. Errors: IO, NO_MEMORY, LENGTH (more than max_bytes).
+ * are refused. A FIFO or a pipe is waited for until its writer closes it, or control, which may be
+ * NULL, ends the waiting. On success the caller owns *mapping and closes it. Errors: IO, NO_MEMORY,
+ * LENGTH (more than max_bytes), CANCELLED, DEADLINE.
  */
 pm_status pm_mapping_open(const char *path, enum pm_mapping_how how, uint64_t max_bytes,
-                          struct pm_ledger *ledger, struct pm_mapping *mapping, pm_error *error);
+                          struct pm_ledger *ledger, const pm_control *control,
+                          struct pm_mapping *mapping, pm_error *error);
 /* Borrows bytes that the caller keeps alive. Errors: INVALID_ARGUMENT, NO_MEMORY. */
 pm_status pm_mapping_borrow(const void *bytes, uint64_t n_bytes, const char *name,
                             struct pm_mapping *mapping, pm_error *error);

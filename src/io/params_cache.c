@@ -144,7 +144,7 @@ bool pm_params_cache_open(const struct pm_params *params, const struct pm_curve 
     *cache = (struct pm_params_cache){.affine = {NULL}};
     /* Only a file is taken: a FIFO of this name would keep us waiting. */
     if (!cache_path(path, beside) || stat(beside, &about) != 0 || !S_ISREG(about.st_mode) ||
-        pm_mapping_open(beside, PM_MAPPING_MAP, UINT64_MAX, NULL, mapping, NULL) != PM_OK) {
+        pm_mapping_open(beside, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, mapping, NULL) != PM_OK) {
         *mapping = (struct pm_mapping){.bytes = NULL};
         return false;
     }

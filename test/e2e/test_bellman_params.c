@@ -115,8 +115,9 @@ static void written_again_the_bytes_are_the_same(void **state) {
     struct pm_params params;
     struct pm_params_layout layout;
     pm_error error = PM_ERROR_INIT;
-    toy_expect(pm_mapping_open(fixture.path, PM_MAPPING_MAP, UINT64_MAX, NULL, &mapping, &error),
-               PM_OK, &error);
+    toy_expect(
+        pm_mapping_open(fixture.path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &mapping, &error),
+        PM_OK, &error);
     toy_expect(pm_params_open(&mapping, PM_PARAMS_WHOLE, &params, &error), PM_OK, &error);
     toy_expect(pm_params_layout_make(&counts, &layout, &error), PM_OK, &error);
     assert_int_equal(layout.n_bytes, PARAMETERS_BYTES);

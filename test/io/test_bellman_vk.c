@@ -198,8 +198,8 @@ static void sapling_output_key_opens(void **state) {
         pm_say_skip("bellman/sapling-output.params");
         skip();
     }
-    file_expect(pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &mapping, &error), PM_OK,
-                &error, NULL, NULL, NULL);
+    file_expect(pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &mapping, &error),
+                PM_OK, &error, NULL, NULL, NULL);
     file_expect(read_vk(&mapping, PM_PARAMS_VK_FIRST, &params, &affine, &error), PM_OK, &error,
                 NULL, NULL, NULL);
     assert_int_equal(params.layout.n[PM_PARAMS_IC], 6);

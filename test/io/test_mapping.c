@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "io/mapping.h"
 
+#include "base/clock.h"
 #include "io/container.h"
 #include "io/cursor.h"
 #include "io/guard.h"
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,7 +31,7 @@ static const enum pm_mapping_how hows[] = {PM_MAPPING_MAP, PM_MAPPING_READ, PM_M
 
 static pm_status open_named(const char *path, enum pm_mapping_how how, uint64_t max_bytes,
                             struct pm_mapping *mapping, pm_error *error) {
-    return pm_mapping_open(path, how, max_bytes, NULL, mapping, error);
+    return pm_mapping_open(path, how, max_bytes, NULL, NULL, mapping, error);
 }
 
 static uint8_t pattern(size_t i) {
@@ -140,6 +142,48 @@ static void fifos_are_read_up_to_the_bound(void **state) {
         }
     }
     (void)signal(SIGPIPE, SIG_DFL);
+}
+
+/* The wish to stop comes while nothing happens that it could interrupt. */
+static int wish;
+
+static void *wish_later(void *unused) {
+    const struct timespec wait = {.tv_nsec = 60000000};
+    (void)unused;
+    (void)nanosleep(&wait, NULL);
+    __atomic_store_n(&wish, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void expect_left_when_asked(const char *path) {
+    const pm_control wishing = {.struct_bytes = (uint32_t)sizeof wishing, .cancel = &wish};
+    const pm_control late = {.struct_bytes = (uint32_t)sizeof late,
+                             .deadline_ns = pm_clock_now_ns() + 50000000};
+    struct pm_mapping mapping;
+    pthread_t thread;
+    wish = 0;
+    assert_int_equal(pthread_create(&thread, NULL, wish_later, NULL), 0);
+    assert_int_equal(
+        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &wishing, &mapping, NULL),
+        PM_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &late, &mapping, NULL),
+                     PM_DEADLINE);
+}
+
+static void silent_writers_are_left_when_asked(void **state) {
+    (void)state;
+    const char *path = file_in_tree(tree, "nobody");
+    int ends[2];
+    char name[64];
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_left_when_asked(path);
+    assert_int_equal(pipe(ends), 0);
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
+    assert_int_equal(write(ends[1], "some", 4), 4);
+    expect_left_when_asked(name);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
 }
 
 /* Standard input: a pipe, and a file from where it stands. */
@@ -339,7 +383,7 @@ static int read_shrunken_guarded(void) {
     forget_handlers();
     if (open_guarded(&mapping) != PM_OK || pm_mapping_check(&mapping, NULL) != PM_OK ||
         pm_guard_install_handler(NULL) != PM_OK || pm_guard_install_handler(NULL) != PM_OK ||
-        pm_mapping_open("/proc/self/exe", PM_MAPPING_MAP, UINT64_MAX, NULL, &other, NULL) !=
+        pm_mapping_open("/proc/self/exe", PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &other, NULL) !=
             PM_OK ||
         !shrink()) {
         return 1;
@@ -494,6 +538,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regular_files_of_many_sizes),
         cmocka_unit_test(fifos_are_read_up_to_the_bound),
+        cmocka_unit_test(silent_writers_are_left_when_asked),
         cmocka_unit_test(dash_is_standard_input),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(endless_device_ends),

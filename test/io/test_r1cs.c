@@ -213,12 +213,12 @@ static void open_both(const char *name, struct pm_mapping mappings[2], struct pm
     char path[PM_TEST_PATH_MAX], below[128];
     pm_error error = PM_ERROR_INIT;
     (void)snprintf(below, sizeof below, "%s/%s.r1cs", name, name);
-    file_expect(pm_mapping_open(pm_data_path(path, below), PM_MAPPING_MAP, UINT64_MAX, NULL,
+    file_expect(pm_mapping_open(pm_data_path(path, below), PM_MAPPING_MAP, UINT64_MAX, NULL, NULL,
                                 &mappings[0], &error),
                 PM_OK, &error, NULL, NULL, NULL);
     file_expect(pm_r1cs_open(&mappings[0], NULL, r1cs, &error), PM_OK, &error, NULL, NULL, NULL);
     (void)snprintf(below, sizeof below, "%s/%s.wtns", name, name);
-    file_expect(pm_mapping_open(pm_data_path(path, below), PM_MAPPING_READ, UINT64_MAX, NULL,
+    file_expect(pm_mapping_open(pm_data_path(path, below), PM_MAPPING_READ, UINT64_MAX, NULL, NULL,
                                 &mappings[1], &error),
                 PM_OK, &error, NULL, NULL, NULL);
     file_expect(pm_wtns_open(&mappings[1], team, NULL, wtns, &error), PM_OK, &error, NULL, NULL,

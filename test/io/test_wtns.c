@@ -274,7 +274,7 @@ static void snarkjs_witnesses_open(void **state) {
         struct pm_wtns wtns;
         pm_error error = PM_ERROR_INIT;
         file_expect(pm_mapping_open(pm_data_path(path, known[i].path), PM_MAPPING_READ_SECRET,
-                                    1 << 20, NULL, &mapping, &error),
+                                    1 << 20, NULL, NULL, &mapping, &error),
                     PM_OK, &error, NULL, NULL, NULL);
         file_expect(pm_wtns_open(&mapping, team, NULL, &wtns, &error), PM_OK, &error, NULL, NULL,
                     NULL);

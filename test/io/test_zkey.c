@@ -423,7 +423,8 @@ static void open_known_key(const char *path, size_t i) {
     struct pm_mapping mapping;
     struct pm_zkey zkey;
     pm_error error = PM_ERROR_INIT;
-    pm_status status = pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &mapping, &error);
+    pm_status status =
+        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &mapping, &error);
     file_expect(status, PM_OK, &error, NULL, NULL, NULL);
     status = pm_zkey_open(&mapping, team, NULL, &zkey, &error);
     file_expect(status, PM_OK, &error, NULL, NULL, NULL);

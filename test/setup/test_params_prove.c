@@ -220,13 +220,13 @@ static void subject_open(struct subject *subject, const char *folder, const char
     (void)snprintf(path, sizeof path, "%s/%s.r1cs", folder, name);
     toy_expect(pm_setup_known_tau(subject->context, path, key, &options, NULL, &error), PM_OK,
                &error);
-    toy_expect(
-        pm_mapping_open(path, PM_MAPPING_READ, UINT64_MAX, NULL, &subject->r1cs_mapping, &error),
-        PM_OK, &error);
+    toy_expect(pm_mapping_open(path, PM_MAPPING_READ, UINT64_MAX, NULL, NULL,
+                               &subject->r1cs_mapping, &error),
+               PM_OK, &error);
     toy_expect(pm_r1cs_open(&subject->r1cs_mapping, NULL, &subject->r1cs, &error), PM_OK, &error);
-    toy_expect(
-        pm_mapping_open(key, PM_MAPPING_READ, UINT64_MAX, NULL, &subject->params_mapping, &error),
-        PM_OK, &error);
+    toy_expect(pm_mapping_open(key, PM_MAPPING_READ, UINT64_MAX, NULL, NULL,
+                               &subject->params_mapping, &error),
+               PM_OK, &error);
     toy_expect(pm_params_open(&subject->params_mapping, PM_PARAMS_WHOLE, &subject->params, &error),
                PM_OK, &error);
     toy_expect(pm_kernels_get(subject->r1cs.curve, subject->context->body, subject->context->team,

@@ -94,8 +94,9 @@ static void make_oracle(const char *r1cs_path, uint64_t generator, struct toy_ke
     pm_error error = PM_ERROR_INIT;
     struct pm_mapping mapping;
     struct pm_r1cs r1cs;
-    toy_expect(pm_mapping_open(r1cs_path, PM_MAPPING_READ, UINT64_MAX, NULL, &mapping, &error),
-               PM_OK, &error);
+    toy_expect(
+        pm_mapping_open(r1cs_path, PM_MAPPING_READ, UINT64_MAX, NULL, NULL, &mapping, &error),
+        PM_OK, &error);
     toy_expect(pm_r1cs_open(&mapping, NULL, &r1cs, &error), PM_OK, &error);
     struct toy_circuit circuit = {.curve = r1cs.curve,
                                   .n_rows = r1cs.n_constraints,
@@ -272,8 +273,9 @@ static void params_points_equal_their_definition(void **state) {
         own_path(path, own[i], "r1cs");
         make_oracle(path, 7, &oracle);
         setup(path, key_path, PM_KEY_FORMAT_PARAMS, PM_OK);
-        toy_expect(pm_mapping_open(key_path, PM_MAPPING_READ, UINT64_MAX, NULL, &mapping, &error),
-                   PM_OK, &error);
+        toy_expect(
+            pm_mapping_open(key_path, PM_MAPPING_READ, UINT64_MAX, NULL, NULL, &mapping, &error),
+            PM_OK, &error);
         toy_expect(pm_params_open(&mapping, PM_PARAMS_WHOLE, &params, &error), PM_OK, &error);
 
         const pm_key_arrays *arrays = &oracle.arrays;

@@ -63,8 +63,9 @@ static void evaluate(struct proof_case *made, const char *r1cs_path) {
     struct pm_mapping mapping;
     struct pm_r1cs r1cs;
     const struct pm_field *fr = pm_field_fr(made->curve, PM_BODY_PORTABLE);
-    toy_expect(pm_mapping_open(r1cs_path, PM_MAPPING_READ, UINT64_MAX, NULL, &mapping, &error),
-               PM_OK, &error);
+    toy_expect(
+        pm_mapping_open(r1cs_path, PM_MAPPING_READ, UINT64_MAX, NULL, NULL, &mapping, &error),
+        PM_OK, &error);
     toy_expect(pm_r1cs_open(&mapping, NULL, &r1cs, &error), PM_OK, &error);
     made->n_inputs = (uint64_t)r1cs.n_outputs + r1cs.n_public_inputs + 1;
     made->n_rows = r1cs.n_constraints + made->n_inputs;
