@@ -5,8 +5,8 @@
 #
 #   tools/run_tests.sh BUILD_DIR JOBS [CTEST ARGUMENT...]
 #
-# JOBS cores are kept busy by half as many tests more, since many wait for sockets and clocks. Leaves
-# BUILD_DIR/results.xml. The last line is "N passed, N failed, N skipped".
+# JOBS cores are kept busy by half as many tests more, since many wait for sockets and clocks.
+# Leaves BUILD_DIR/results.xml. The last line is "N passed, N failed, N skipped".
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,9 +23,9 @@ fi
 
 rm -f "$results"
 status=0
-ctest --test-dir "$build" --parallel $((jobs + (jobs + 1) / 2)) --output-on-failure --no-tests=error \
-    --test-output-size-passed 4000000 --test-output-size-failed 4000000 \
-    --output-junit "$results" "$@" || status=$?
+ctest --test-dir "$build" --parallel $((jobs + (jobs + 1) / 2)) \
+    --output-on-failure --no-tests=error \
+    --test-output-size-passed 4000000 --test-output-size-failed 4000000 --output-junit "$results" "$@" || status=$?
 [ -f "$results" ] || exit 1
 python3 "$here/count_tests.py" "$results" || status=1
 exit $status

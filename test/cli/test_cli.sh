@@ -533,8 +533,8 @@ expect "and the input is untouched" cmp w witness.wtns
 
 begin "a FIFO that nobody reads"
 mkfifo ff
-timeout --foreground -k 20 -s TERM 1 "$proofmill" prove circuit_final.zkey witness.wtns ff pub.json \
-    2>err
+timeout --foreground -k 20 -s TERM 1 \
+    "$proofmill" prove circuit_final.zkey witness.wtns ff pub.json 2>err
 status=$?
 expect "SIGTERM ends the waiting" test $status -eq 124 -o $status -eq 143
 refute "nothing is written" test -e pub.json
