@@ -312,7 +312,7 @@ void rpc_case_close(struct rpc_case *it) {
 
 void rpc_case_quiet(struct rpc_case *it) {
     struct pm_rpc_counts counts;
-    for (int tries = 0; tries < 1000; ++tries) {
+    for (int tries = 0; tries < 3000; ++tries) {
         pm_rpc_counts_now(it->server, &counts);
         if (counts.n_under_way == 0) {
             break;
@@ -332,7 +332,7 @@ void rpc_case_expect_serving(grpc_channel *channel) {
     uint8_t *reply = NULL;
     size_t n_reply = 0;
     char sentence[1024] = "";
-    const int code = rpc_dial_unary(channel, "/test/Echo", 10000, "are you there", 13, &reply,
+    const int code = rpc_dial_unary(channel, "/test/Echo", 30000, "are you there", 13, &reply,
                                     &n_reply, sentence);
     if (code != 0) {
         fail_msg("Echo answered %d: %s", code, sentence);

@@ -270,13 +270,14 @@ static void too_many_calls_are_refused(void **state) {
         assert_true(rpc_dial_write(&waiting[i], &request, sizeof request));
         rpc_dial_writes_done(&waiting[i]);
     }
-    for (int tries = 0; tries < 500; ++tries) {
+    for (int tries = 0; tries < 20000; ++tries) {
         pm_rpc_counts_now(it.server, &counts);
         if (counts.n_under_way == 3) {
             break;
         }
         test_sleep_ms(1);
     }
+    assert_int_equal(counts.n_under_way, 3);
     assert_int_equal(rpc_case_call(channel, "/test/Echo", 0, 0, sentence),
                      PM_RPC_RESOURCE_EXHAUSTED);
     assert_non_null(strstr(sentence, "3 calls are under way"));
@@ -313,7 +314,9 @@ static void nothing_is_left_after_a_thousand_calls(void **state) {
     }
     rpc_case_quiet(&it);
     struct holdings after = holdings_now();
-    for (int tries = 0; tries < 300 && after.n_fds > before.n_fds; ++tries) {
+    for (int tries = 0;
+         tries < 2000 && (after.n_fds > before.n_fds || after.n_threads > before.n_threads);
+         ++tries) {
         test_sleep_ms(10);
         after = holdings_now();
     }
@@ -376,7 +379,7 @@ static void a_caller_who_goes_away_cancels(void **state) {
     assert_int_equal(rpc_dial_finish(&out, NULL), PM_RPC_CANCELLED);
     rpc_case_quiet(&it);
     assert_int_equal(rpc_case_read(&rpc_seen.n_cut), cut + 1);
-    assert_true(rpc_case_read(&rpc_seen.slow_cancel_ns) - at_ns < 1000 * MS);
+    assert_true(rpc_case_read(&rpc_seen.slow_cancel_ns) - at_ns < work_ms / 3 * MS);
     struct pm_rpc_counts counts;
     pm_rpc_counts_now(it.server, &counts);
     assert_int_equal(counts.n_by_code[PM_RPC_CANCELLED], 1);
@@ -405,8 +408,9 @@ static void deadlines_are_known_and_kept(void **state) {
     assert_in_range(left_ms, 30000, 60000); /* gRPC rounds up what it sends */
     begin_endless();
     const struct wait_request request = {.job = endless};
+    /* Time enough to come to the server, which counts it. */
     assert_int_equal(
-        rpc_dial_unary(channel, "/test/Wait", 100, &request, sizeof request, NULL, NULL, sentence),
+        rpc_dial_unary(channel, "/test/Wait", 1500, &request, sizeof request, NULL, NULL, sentence),
         PM_RPC_DEADLINE_EXCEEDED);
     end_endless();
     rpc_case_quiet(&it);
@@ -541,7 +545,10 @@ static void changes_are_streamed(void **state) {
     rpc_case_open(&it, engine);
     grpc_channel *channel = rpc_dial(it.address, NULL);
     const uint64_t first = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
-    for (int i = 0; i < 2; ++i) { /* one that is read as it comes, one that is read late */
+    bool was_seen_at_work = false;
+    /* First one that is read late, then some that are read as they come: of one of them the watcher
+     * sees more than its end. */
+    for (int i = 0; i < 20 && !was_seen_at_work; ++i) {
         const uint64_t job = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
         struct rpc_outgoing out;
         uint8_t *reply = NULL;
@@ -551,7 +558,7 @@ static void changes_are_streamed(void **state) {
         rpc_dial_begin(channel, "/test/Watch", 0, &out);
         assert_true(rpc_dial_write(&out, &job, sizeof job));
         rpc_dial_writes_done(&out);
-        if (i == 1) {
+        if (i == 0) {
             (void)await_job(engine, job);
         }
         while (rpc_dial_read(&out, &reply, &n_reply)) {
@@ -562,9 +569,10 @@ static void changes_are_streamed(void **state) {
             free(reply);
         }
         assert_int_equal(last, PM_ENGINE_DONE);
-        assert_true(i == 1 || (seen & (1u << PM_ENGINE_PROVING)) != 0);
+        was_seen_at_work = i > 0 && (seen & (1u << PM_ENGINE_PROVING)) != 0;
         assert_int_equal(rpc_dial_finish(&out, NULL), 0);
     }
+    assert_true(was_seen_at_work);
     (void)await_job(engine, first);
     rpc_case_quiet(&it);
     grpc_channel_destroy(channel);
