@@ -121,7 +121,9 @@ static void C10_start_fails_as_a_whole(void **state) {
         }
     }
     assert_true(n_faults >= 2);
-    test_sleep_ms(50); /* a joined thread may be listed for a moment */
+    for (int tries = 0; tries < 1000 && holdings_now().n_threads != before.n_threads; ++tries) {
+        test_sleep_ms(10); /* a joined thread may be listed for a moment */
+    }
     assert_int_equal(holdings_now().n_threads, before.n_threads);
 }
 

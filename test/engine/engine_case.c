@@ -243,6 +243,18 @@ pm_engine_job await_job(pm_engine *engine, uint64_t job) {
     return info;
 }
 
+void await_proving(pm_engine *engine, uint64_t job) {
+    const uint64_t until_ns = pm_clock_now_ns() + UINT64_C(120000000000);
+    pm_engine_job info = {0};
+    while (info.state < PM_ENGINE_PROVING) {
+        assert_int_equal(pm_engine_job_info(engine, job, &info, NULL), PM_OK);
+        if (pm_clock_now_ns() > until_ns) {
+            fail_msg("job %llu stays %s: it waits for %s", (unsigned long long)job,
+                     pm_engine_state_name((pm_engine_state)info.state), info.waits_for);
+        }
+    }
+}
+
 pm_status check_proof(const struct circuits *circuits, enum circuit circuit, const pm_proof *proof,
                       const void *publics) {
     return pm_verify(circuits->context, circuits->vk[circuit], publics,

@@ -82,6 +82,9 @@ struct holdings holdings_now(void);
  * before it. */
 void journal_to_format_1(const char *folder);
 
+/* Until it is at work; it may also have ended before that was seen. */
+void await_proving(pm_engine *engine, uint64_t job);
+
 void test_sleep_ms(uint64_t ms);
 
 #endif

@@ -325,9 +325,7 @@ static void cancelling_is_at_once(void **state) {
         jobs[i] = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
     }
     pm_engine_job info = {0};
-    while (info.state != PM_ENGINE_PROVING) {
-        assert_int_equal(pm_engine_job_info(engine, jobs[0], &info, NULL), PM_OK);
-    }
+    await_proving(engine, jobs[0]);
     /* What waits, and what runs. */
     uint64_t began_ns = pm_clock_now_ns();
     toy_expect(pm_engine_cancel(engine, jobs[5], &was_running, &error), PM_OK, &error);
@@ -423,15 +421,17 @@ static void D3_keys_stay_and_leave(void **state) {
     expect_valid(engine, &circuits, MIMC, reloads);
     assert_true(await_job(engine, reloads).key_ns > 0);
     assert_int_equal(key_info(engine, "own_mimc").n_loads, 2);
-    /* In use. */
-    const uint64_t job = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
-    pm_engine_job info = {0};
-    while (info.state != PM_ENGINE_PROVING) {
-        assert_int_equal(pm_engine_job_info(engine, job, &info, NULL), PM_OK);
+    /* In use, by one and by those behind it. */
+    uint64_t jobs[4];
+    for (uint32_t i = 0; i < 4; ++i) {
+        jobs[i] = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
     }
+    await_proving(engine, jobs[0]);
     toy_expect(pm_engine_key_evict(engine, "long", 0, NULL, &error), PM_BUDGET_BUSY, &error);
     toy_expect(pm_engine_key_forget(engine, "long", &error), PM_BUDGET_BUSY, &error);
-    expect_valid(engine, &circuits, LONG, job);
+    for (uint32_t i = 0; i < 4; ++i) {
+        expect_valid(engine, &circuits, LONG, jobs[i]);
+    }
     toy_expect(pm_engine_key_forget(engine, "long", &error), PM_OK, &error);
     toy_expect(pm_engine_key_preload(engine, "long", 0, NULL, &error), PM_INVALID_ARGUMENT, &error);
     expect_idle(engine);
@@ -719,9 +719,7 @@ static void D10_high_passes_low(void **state) {
         low[i] = submit_one(engine, &circuits, LONG, PM_ENGINE_LOW, NULL);
     }
     pm_engine_job info = {0};
-    while (info.state != PM_ENGINE_PROVING) {
-        assert_int_equal(pm_engine_job_info(engine, low[0], &info, NULL), PM_OK);
-    }
+    await_proving(engine, low[0]);
     const uint64_t began_ns = pm_clock_now_ns();
     for (uint32_t i = 0; i < 5; ++i) {
         high[i] = submit_one(engine, &circuits, MIMC, PM_ENGINE_HIGH, NULL);
