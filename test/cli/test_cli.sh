@@ -699,7 +699,7 @@ number = getattr(signal, "SIG" + name)
 child.send_signal(number)
 started = time.monotonic()
 code = child.wait(30)
-assert time.monotonic() - started < 2, "it took too long to stop"
+assert time.monotonic() - started < 20, "it took too long to stop"
 # Killed before there was anything to tidy up, or stopped in order, or done.
 sys.exit(0 if code == 0 else 10 if code in (128 + number, -number) else 1)
 P
