@@ -11,7 +11,7 @@ if(NOT PM_SANITIZE AND NOT CMAKE_CROSSCOMPILING AND build_type STREQUAL RELEASE
         ${CMAKE_CURRENT_SOURCE_DIR}/perf/check_instructions.py $<TARGET_FILE:instruction_probe>
         ${CMAKE_CURRENT_SOURCE_DIR} "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}")
     add_test(NAME perf/check_instructions COMMAND ${check_instructions})
-    set_tests_properties(perf/check_instructions PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(perf/check_instructions PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
     add_custom_target(record_instructions COMMAND ${check_instructions} --record
                       DEPENDS instruction_probe VERBATIM)
 endif()
