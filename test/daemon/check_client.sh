@@ -72,8 +72,21 @@ verifies() {
     "$proofmill" verify "$data/$1/vkey.json" "$3" "$2" >out 2>err || fail "$2 does not verify"
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'; }
+# Below those that the kernel gives to whoever connects somewhere meanwhile.
+free_port() {
+    python3 - <<'P'
+import random, socket
+while True:
+    port = random.randrange(10240, 32000)
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)
+    break
+P
+}
 
 # start ARGUMENTS...: a daemon that answers at $PROOFMILL_ADDRESS.
 start() {

@@ -7,6 +7,7 @@
 // PM_NODE_MODULES. Whoever imports this ends with 77 (skipped) when one is missing.
 
 import { spawn, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
@@ -255,12 +256,17 @@ function tomlText(config) {
     return lines.join("\n") + "\n";
 }
 
+// Below those that the kernel gives to whoever connects somewhere meanwhile.
 export async function freePort() {
-    const server = net.createServer();
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
+    for (;;) {
+        const port = randomInt(10240, 32000);
+        const server = net.createServer();
+        const isFree = await new Promise((resolve) => {
+            server.on("error", () => resolve(false));
+            server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+        });
+        if (isFree) return port;
+    }
 }
 
 let nDaemons = 0;

@@ -5,7 +5,8 @@ key that is streamed no more than a window is in memory.
 
     test_rss.py FOLDER PROOFMILL [--least|--slow]
 
-FOLDER is that of make_memory_circuits.py. The kernel's RssAnon is asked every millisecond.
+FOLDER is that of make_memory_circuits.py. The kernel's RssAnon is asked every millisecond; a busy
+machine may keep us from asking at the peak, so that what seems to be too little is measured again.
 """
 import sys
 
@@ -19,6 +20,31 @@ FORMS = [
 ]
 
 
+ATTEMPTS = 6
+
+
+def allowance(planned):
+    return max(planned / 10, 4 * MIB)
+
+
+def check_case(checks, case, run, options, is_last):
+    """Whether the case is decided."""
+    if not checks.expect(run.code == 0, f"{case}: exit code {run.code}: {run.err}"):
+        return True
+    memory = run.json()["memory"]
+    planned, measured = predicted_bytes(memory), run.peak_anonymous_bytes
+    if planned - measured > allowance(planned) and not is_last:
+        return False
+    print(f"{case}: planned {planned / MIB:.1f} MiB, measured {measured / MIB:.1f} MiB")
+    checks.expect(abs(measured - planned) <= allowance(planned),
+                  f"{case}: planned {planned}, measured {measured}")
+    if "stream" in options:
+        checks.expect(run.peak_file_bytes <= STREAM_BYTES,
+                      f"{case}: {run.peak_file_bytes} bytes of files in memory")
+    checks.expect(memory["divergences"] == 0, f"{case}: {memory['divergences']} divergences")
+    return True
+
+
 def main():
     folder, proofmill, how_many = sys.argv[1], sys.argv[2], wanted(sys.argv)
     checks = Checks()
@@ -27,19 +53,10 @@ def main():
             if circuit.params and "stream" in options:
                 options = [o if o != "stream" else "keep" for o in options]
             case = f"{circuit.name} {' '.join(options)}"
-            with prove(proofmill, circuit, "--json", "--memory", *options) as run:
-                if not checks.expect(run.code == 0, f"{case}: exit code {run.code}: {run.err}"):
-                    continue
-                memory = run.json()["memory"]
-                planned, measured = predicted_bytes(memory), run.peak_anonymous_bytes
-                print(f"{case}: planned {planned / MIB:.1f} MiB, measured {measured / MIB:.1f} MiB")
-                checks.expect(abs(measured - planned) <= max(planned / 10, 4 * MIB),
-                              f"{case}: planned {planned}, measured {measured}")
-                if "stream" in options:
-                    checks.expect(run.peak_file_bytes <= STREAM_BYTES,
-                                  f"{case}: {run.peak_file_bytes} bytes of files in memory")
-                checks.expect(memory["divergences"] == 0,
-                              f"{case}: {memory['divergences']} divergences")
+            for attempt in range(ATTEMPTS):
+                with prove(proofmill, circuit, "--json", "--memory", *options) as run:
+                    if check_case(checks, case, run, options, attempt == ATTEMPTS - 1):
+                        break
     checks.finish()
 
 
