@@ -155,9 +155,14 @@ static uint64_t file_bytes(int file) {
 
 static pm_status send_input(struct upload *upload, const char *path) {
     const bool is_stdin = strcmp(path, "-") == 0;
-    const int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO without a writer is opened at once, and its bytes are waited for where a signal ends
+     * the waiting: one that comes a moment before open(2) would not. */
+    const int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
         return pm_client_fail(upload->client, PM_IO, "%s: %s", path, strerror(errno));
+    }
+    if (!is_stdin) {
+        (void)fcntl(file, F_SETFL, 0); /* reads wait again */
     }
     const pm_status status = send_file(upload, file, is_stdin ? "standard input" : path,
                                        is_stdin ? 0 : file_bytes(file));

@@ -296,6 +296,10 @@ n_checks=$((n_checks + 1))
     fail "standard input"
 "$proofmill" -q export vkey long.zkey long.vkey.json || fail "export vkey"
 "$proofmill" verify long.vkey.json f.json e.json >out 2>err || fail "e.json does not verify"
+mkfifo pipe
+cat long.wtns >pipe &
+run 0 submit long pipe --upload --wait --proof e.json --public f.json
+"$proofmill" verify long.vkey.json f.json e.json >out 2>err || fail "a FIFO's does not verify"
 run 2 submit long -
 says "--upload"
 run 2 submit long - - --upload
@@ -372,8 +376,7 @@ run 0 submit mult3 "$data/mult3/mult3.wtns" --wait --priority critical
 
 begin "Ctrl-C ends the wait alone"
 cat >interrupt.py <<'P'
-"""interrupt.py CODE SIGNAL WORD...: runs it, sends the signal once it waits for its job, and expects
-the code."""
+"""interrupt.py CODE SIGNAL WORD...: runs it, sends the signal once it waits, and expects the code."""
 import json, re, signal, subprocess, sys, time
 code, name, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 number = getattr(signal, name)
@@ -392,7 +395,7 @@ def has_job():
 
 
 end = time.monotonic() + 60
-while not (is_caught() and ("submit" not in words or has_job())) and time.monotonic() < end:
+while not (is_caught() and ("--wait" not in words or has_job())) and time.monotonic() < end:
     time.sleep(0.05)
 time.sleep(0.7)
 begin = time.monotonic()
@@ -411,6 +414,10 @@ for line in open("out"): assert json.loads(line)'
 expect "submit --wait" python3 interrupt.py 130 SIGINT "$proofmilld" submit long long.wtns --wait \
     --priority low --request-id slow2
 says "the job goes on"
+mkfifo nobody
+expect "submit --upload" python3 interrupt.py 143 SIGTERM "$proofmilld" submit long nobody \
+    --upload
+says "stopped by SIGTERM"
 run 0 cancel slow2 --json
 json_is out '"was_running" in j and j["state"].startswith("JOB_STATE_")'
 run 10 await slow2
