@@ -376,7 +376,7 @@ run 0 submit mult3 "$data/mult3/mult3.wtns" --wait --priority critical
 
 begin "Ctrl-C ends the wait alone"
 cat >interrupt.py <<'P'
-"""interrupt.py CODE SIGNAL WORD...: runs it, sends the signal once it waits, and expects the code."""
+"""interrupt.py CODE SIGNAL WORD...: runs it, sends the signal once it waits; expects the code."""
 import json, re, signal, subprocess, sys, time
 code, name, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 number = getattr(signal, name)
