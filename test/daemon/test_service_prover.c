@@ -144,6 +144,16 @@ static uint64_t submit_long(const char *request_id) {
     return submit_good(&made);
 }
 
+/* So many proofs that the job is not over before it has been looked at. */
+static uint64_t submit_longs(int n) {
+    struct world_submission made;
+    world_submission_init(&made, circuits.name[LONG]);
+    for (int i = 0; i < n; ++i) {
+        world_add_path(&made, circuits.witness_path[LONG]);
+    }
+    return submit_good(&made);
+}
+
 static void cancel_job(uint64_t job) {
     assert_int_equal(pm_engine_cancel(engine, job, NULL, NULL), PM_OK);
     (void)await_job(engine, job);
@@ -275,7 +285,7 @@ static void some_of_many_proofs_are_asked_for(void **state) {
 static void awaiting_ends_with_its_time(void **state) {
     Proofmill__V1__AwaitRequest request = PROOFMILL__V1__AWAIT_REQUEST__INIT;
     (void)state;
-    const uint64_t first = submit_long(""), job = submit_long("");
+    const uint64_t first = submit_longs(4), job = submit_long("");
     request.which_case = PROOFMILL__V1__AWAIT_REQUEST__WHICH_JOB;
     request.job = job;
     request.timeout_ms = 2;
@@ -926,16 +936,8 @@ static void registrations_are_checked(void **state) {
 static void keys_in_use_stay(void **state) {
     struct pm_rpc_call call;
     (void)state;
-    const uint64_t job = submit_long("");
-    while (true) {
-        pm_engine_job info = {.struct_bytes = sizeof info};
-        assert_int_equal(pm_engine_job_info(engine, job, &info, NULL), PM_OK);
-        assert_true(info.state <= PM_ENGINE_PROVING);
-        if (info.state == PM_ENGINE_PROVING) {
-            break;
-        }
-        test_sleep_ms(1);
-    }
+    const uint64_t job = submit_longs(4);
+    await_proving(engine, job);
     assert_null(key_call("Prover/EvictKey", "long", &proofmill__v1__empty__descriptor, &call));
     expect_failure(&call, PM_RPC_FAILED_PRECONDITION, "used by");
     assert_null(key_call("Prover/ForgetKey", "long", &proofmill__v1__empty__descriptor, &call));
