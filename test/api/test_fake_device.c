@@ -209,11 +209,11 @@ static void the_device_is_free_after_start(void **state) {
             toy_expect(pm_prove_finish(pending[i], NULL, &proof, NULL, &error), PM_OK, &error);
             assert_int_equal(proof_case_verify(&subjects[0], &proof), PM_OK);
         }
-        for (int tries = 0; tries < 1000 && count_threads() != n_threads; ++tries) {
+        for (int tries = 0; tries < 20000 && count_threads() > n_threads; ++tries) {
             const struct timespec wait = {.tv_nsec = 1000000};
             (void)nanosleep(&wait, NULL);
         }
-        assert_int_equal(count_threads(), n_threads); /* those in the background were joined */
+        assert_true(count_threads() <= n_threads); /* those in the background were joined */
     }
 }
 

@@ -290,7 +290,7 @@ static void A6_C6_RC5_halves_of_many_proofs_at_once(void **state) {
     const struct footprint before = footprint_now();
     run_members(&random);
     struct footprint after = footprint_now();
-    for (int tries = 0; tries < 1000 && after.n_threads != before.n_threads; ++tries) {
+    for (int tries = 0; tries < 20000 && after.n_threads > before.n_threads; ++tries) {
         const struct timespec wait = {.tv_nsec = 1000000};
         (void)nanosleep(&wait, NULL);
         after = footprint_now();
@@ -310,7 +310,7 @@ static void A6_C6_RC5_halves_of_many_proofs_at_once(void **state) {
     assert_int_equal(sum.n_proofs + sum.n_cancelled + sum.n_dropped + sum.n_refused,
                      2 * n_rounds * N_MEMBERS);
     assert_true(sum.n_proofs > 0 && sum.n_dropped > 0);
-    assert_int_equal(after.n_threads, before.n_threads);
+    assert_true(after.n_threads <= before.n_threads);
     assert_int_equal(after.n_descriptors, before.n_descriptors);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     assert_true(after.anonymous_kib < before.anonymous_kib + 8 * 1024);
@@ -335,12 +335,12 @@ static void proofs_one_after_another_leave_nothing(void **state) {
         assert_int_equal(proof_case_verify(subject, &proof), PM_OK);
     }
     struct footprint after = footprint_now();
-    for (int tries = 0; tries < 1000 && after.n_threads != before.n_threads; ++tries) {
+    for (int tries = 0; tries < 20000 && after.n_threads > before.n_threads; ++tries) {
         const struct timespec wait = {.tv_nsec = 1000000};
         (void)nanosleep(&wait, NULL);
         after = footprint_now();
     }
-    assert_int_equal(after.n_threads, before.n_threads);
+    assert_true(after.n_threads <= before.n_threads);
     assert_int_equal(after.n_descriptors, before.n_descriptors);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     print_message("  %llu proofs: %llu -> %llu KiB\n", (unsigned long long)n_proofs,

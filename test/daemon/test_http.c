@@ -435,6 +435,14 @@ static void F11_slow_clients_are_cut_off(void **state) {
     still_serves();
 }
 
+/* A joined thread may be listed for a moment. */
+static void expect_no_more_threads(const struct holdings *before) {
+    for (int tries = 0; tries < 2000 && holdings_now().n_threads > before->n_threads; ++tries) {
+        test_sleep_ms(10);
+    }
+    assert_true(holdings_now().n_threads <= before->n_threads);
+}
+
 static void two_hundred_connections(void **state) {
     (void)state;
     int sockets[200];
@@ -464,7 +472,7 @@ static void two_hundred_connections(void **state) {
     }
     assert_true(after.n_fds <= before.n_fds);
     still_serves();
-    assert_int_equal(after.n_threads, before.n_threads);
+    expect_no_more_threads(&before);
 }
 
 static void C6_starts_and_stops_leave_nothing(void **state) {
@@ -483,9 +491,8 @@ static void C6_starts_and_stops_leave_nothing(void **state) {
             before = holdings_now();
         }
         if (i == 11) {
-            const struct holdings after = holdings_now();
-            assert_int_equal(after.n_threads, before.n_threads);
-            assert_true(after.n_fds <= before.n_fds + 2);
+            expect_no_more_threads(&before);
+            assert_true(holdings_now().n_fds <= before.n_fds + 2);
         }
         (void)close(halfway);
         (void)close(idle);

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -402,12 +403,15 @@ static struct traces traces_now(const struct world *world, int n_threads_wanted)
                             .n_descriptors = count_entries("/proc/self/fd"),
                             .n_files = count_entries(world->tree)};
     /* A joined thread leaves /proc a moment after it is joined. */
-    for (int tries = 0; tries < 10000; ++tries) {
+    for (int tries = 0; tries < 20000; ++tries) {
         traces.n_threads = count_entries("/proc/self/task");
-        if (n_threads_wanted == 0 || traces.n_threads == n_threads_wanted) {
+        if (n_threads_wanted == 0 || traces.n_threads <= n_threads_wanted) {
             break;
         }
         (void)sched_yield();
+        if (tries > 100) { /* on a busy machine a longer moment */
+            (void)usleep(1000);
+        }
     }
     return traces;
 }
@@ -418,7 +422,7 @@ static void expect_same_traces(const struct world *world, const struct traces *b
     assert_int_equal(after.live.heap_bytes, before->live.heap_bytes);
     assert_int_equal(after.live.mapped_bytes, before->live.mapped_bytes);
     assert_int_equal(after.n_descriptors, before->n_descriptors);
-    assert_int_equal(after.n_threads, before->n_threads);
+    assert_true(after.n_threads <= before->n_threads);
     assert_int_equal(after.n_files, before->n_files);
 }
 

@@ -67,7 +67,7 @@ static size_t count_threads_at_rest(void) {
  * task off the list. */
 static size_t count_threads_settled(size_t expected) {
     size_t n = count_threads();
-    for (int attempt = 0; n != expected && attempt < 200; attempt++) {
+    for (int attempt = 0; n != expected && attempt < 4000; attempt++) {
         (void)usleep(5000);
         n = count_threads();
     }

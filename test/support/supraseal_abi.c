@@ -187,7 +187,7 @@ unsigned process_threads(void) {
 
 unsigned process_threads_settled(unsigned expected) {
     unsigned n = process_threads();
-    for (int attempt = 0; n != expected && attempt < 200; ++attempt) {
+    for (int attempt = 0; n != expected && attempt < 4000; ++attempt) {
         (void)usleep(5000);
         n = process_threads();
     }
@@ -196,8 +196,8 @@ unsigned process_threads_settled(unsigned expected) {
 
 unsigned process_threads_at_rest(void) {
     unsigned n = process_threads();
-    for (int same = 0; same < 4; ++same) {
-        (void)usleep(2000);
+    for (int same = 0; same < 20; ++same) {
+        (void)usleep(10000);
         const unsigned now = process_threads();
         same = now == n ? same : 0;
         n = now;

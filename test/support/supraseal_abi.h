@@ -99,10 +99,10 @@ pm_status rust_params_verify(const struct rust_params *params, const uint8_t *pu
 
 /* Threads of this process. */
 unsigned process_threads(void);
-/* The same, as soon as it is `expected` or a second has passed: a joined thread may linger in /proc
- * for a moment. */
+/* The same, as soon as it is `expected` or 20 seconds have passed: a joined thread may linger in
+ * /proc for a moment, which is long on a busy machine. */
 unsigned process_threads_settled(unsigned expected);
-/* The same, when it has stopped changing. */
+/* The same, when it has not changed for a fifth of a second. */
 unsigned process_threads_at_rest(void);
 
 #endif
