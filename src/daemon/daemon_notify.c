@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* For how long a message waits for room in the manager's queue. */
+#define PATIENCE_S 1
 
 _Static_assert(sizeof((struct pm_notify *)NULL)->address ==
                    sizeof((struct sockaddr_un *)NULL)->sun_path,
@@ -59,8 +63,12 @@ bool pm_notify_send(const struct pm_notify *notify, const char *format, ...) {
         return false;
     }
     const socklen_t n_to = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n_address);
-    const ssize_t sent = sendto(fd, message, strlen(message), MSG_NOSIGNAL | MSG_DONTWAIT,
-                                (const struct sockaddr *)&to, n_to);
+    /* The manager's queue holds ten messages by default. That a reload is over is said once, so it
+     * is waited for until there is room; not for ever, as the manager may hang. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = PATIENCE_S},
+                     sizeof(struct timeval));
+    const ssize_t sent =
+        sendto(fd, message, strlen(message), MSG_NOSIGNAL, (const struct sockaddr *)&to, n_to);
     (void)close(fd);
     return sent == (ssize_t)strlen(message);
 }
