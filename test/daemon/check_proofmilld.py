@@ -15,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 DAEMON, COMMAND, DEMO, DATA, FAKE_GPU = (os.path.abspath(path) for path in sys.argv[1:6])
@@ -71,26 +72,36 @@ class Place:
 
 
 class Manager:
-    """What listens where NOTIFY_SOCKET says."""
+    """What listens where NOTIFY_SOCKET says, at any time: the kernel holds ten messages."""
 
     def __init__(self, address):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + address[1:] if address[0] == "@" else address)
-        self.messages = []
+        self.messages, self.n_seen, self.news = [], 0, threading.Condition()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        try:
+            while True:
+                message = self.socket.recv(4096).decode()
+                with self.news:
+                    self.messages.append(message)
+                    self.news.notify()
+        except OSError:
+            return
 
     def wait(self, wanted, seconds=60):
         """The first message with this line from now on; None when it does not come."""
         until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            self.socket.settimeout(max(until - time.monotonic(), 0.01))
-            try:
-                message = self.socket.recv(4096).decode()
-            except socket.timeout:
-                break
-            self.messages.append(message)
-            if wanted in message.split("\n"):
-                return message
-        return None
+        with self.news:
+            while True:
+                while self.n_seen < len(self.messages):
+                    message = self.messages[self.n_seen]
+                    self.n_seen += 1
+                    if wanted in message.split("\n"):
+                        return message
+                if not self.news.wait(max(until - time.monotonic(), 0)):
+                    return None
 
 
 class Daemon:
