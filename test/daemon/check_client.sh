@@ -160,6 +160,7 @@ says "no daemon answers at unix://"
 begin "a daemon that is just starting"
 # The client has patience for three seconds, and a busy machine may take longer to start a daemon.
 for _ in 1 2 3 4 5; do
+    : >err
     "$proofmilld" jobs --address "unix://$scratch/late.sock" >out 2>err </dev/null &
     asking=$!
     while ! grep -q "it may be starting" err && kill -0 "$asking" 2>/dev/null; do sleep 0.05; done
