@@ -539,6 +539,13 @@ status=$?
 expect "SIGTERM ends the waiting" test $status -eq 124 -o $status -eq 143
 refute "nothing is written" test -e pub.json
 
+begin "a FIFO that nobody writes to"
+mkfifo ff
+timeout --foreground -k 20 -s TERM 1 "$proofmill" setup --insecure-known-tau ff new.zkey 2>err
+status=$?
+expect "SIGTERM ends the waiting" test $status -eq 124 -o $status -eq 143
+refute "nothing is written" test -e new.zkey
+
 begin "closed standard streams"
 "$proofmill" prove circuit_final.zkey - p.json pub.json <&- 2>err
 expect "a closed standard input is not the next file opened" test $? -eq 4
