@@ -82,11 +82,14 @@ target_compile_definitions(card_msm_test PRIVATE _GNU_SOURCE)
 # Whole proofs, compared with the CPU's and timed.
 add_executable(card_prove EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_prove.c
                ${PROJECT_SOURCE_DIR}/test/gpu/card_prove_partition.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_prove_ledger.c
                ${PROJECT_SOURCE_DIR}/bench/synthetic.c ${PROJECT_SOURCE_DIR}/bench/synthetic_plan.c)
 target_include_directories(card_prove PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
                            ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/bench)
 target_link_libraries(card_prove PRIVATE pm_flags proofmill_static ${CMAKE_DL_LIBS} m)
 target_compile_definitions(card_prove PRIVATE _GNU_SOURCE)
+
+include(${PROJECT_SOURCE_DIR}/test/gpu/driver_watch.cmake)
 
 file(GLOB bench_instances CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*_instance.cu)
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*.c
@@ -102,4 +105,4 @@ target_compile_definitions(proofmill-gpu-bench PRIVATE _GNU_SOURCE)
 install(TARGETS proofmill_gpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test card_prove
-                  proofmill-gpu-bench)
+                  proofmill-gpu-bench driver_watch)

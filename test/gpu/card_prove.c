@@ -11,6 +11,8 @@
  *                           what is proved from there on: limit=GIB (of the card), pack=LOG
  *                           (scalars), lent=1 (a, b, c are the caller's), pin (page-locks key and
  *                           lent arrays); go proves
+ *   ledger FILE MODE ...    equal, verify or partition, and in FILE what is said of its memory, for
+ *                           check_driver_watch.py
  *
  * Circuits and keys are made on the spot (bench/synthetic.h, keys of known secrets) from SEED. Exit
  * status 77: there is no device.
@@ -18,6 +20,7 @@
 #include "card_prove.h"
 
 #include "api/api_pending.h"
+#include "api/api_report.h"
 #include "groth16/backend_cuda.h"
 #include "synthetic.h"
 
@@ -111,6 +114,24 @@ static struct pm_backend *backend_on(const struct pm_gpu_api *api,
     return backend;
 }
 
+/* A proof like any other, whose report goes to the ledger's file. */
+static void prove_with_report(pm_context *card, const struct subject *subject,
+                              const pm_prove_options *given, const struct pm_blinding *chosen,
+                              pm_proof *proof, pm_prove_stats *stats) {
+    pm_prove_options options = *given;
+    CARD_PROVE_OK(pm_report_create(&options.report, &error));
+    if (chosen != NULL) {
+        CARD_PROVE_OK(pm_prove_with_blinding(card, subject->key, subject->witness, chosen, &options,
+                                             NULL, proof, stats, &error));
+    } else {
+        CARD_PROVE_OK(
+            pm_prove(card, subject->key, subject->witness, &options, NULL, proof, stats, &error));
+    }
+    const pm_report *report = options.report;
+    card_prove_dump_ledger(&report->plan.plan, report->entries, report->n_entries);
+    pm_report_destroy(options.report);
+}
+
 static uint32_t compare_with_cpu(const struct subject *subject, pm_context *const card[2],
                                  uint32_t log_n) {
     pm_proof expected, proof;
@@ -125,8 +146,7 @@ static uint32_t compare_with_cpu(const struct subject *subject, pm_context *cons
         if (log_n > 18 && i % 3 != 0) {
             continue; /* three resident and wide, two streamed and narrow, ... */
         }
-        CARD_PROVE_OK(pm_prove_with_blinding(card[i / 4], subject->key, subject->witness,
-                                             &some_blinding, &options, NULL, &proof, NULL, &error));
+        prove_with_report(card[i / 4], subject, &options, &some_blinding, &proof, NULL);
         CARD_PROVE_CHECK(memcmp(&proof, &expected, sizeof proof) == 0,
                          "2^%u, form %u, residency %u, card %u: not the CPU's proof", log_n,
                          options.form, options.residency, i / 4);
@@ -234,13 +254,13 @@ static void verify(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed) 
     struct subject subject;
     pm_proof proof;
     pm_prove_stats stats = {.struct_bytes = sizeof stats};
+    const pm_prove_options options = {.struct_bytes = sizeof options};
     CARD_PROVE_CHECK(subject_open(cpu, "porep", PM_CURVE_BLS12_381, false, log_n, seed, &subject),
                      "no such circuit");
     (void)printf("2^%u made in %.0f ms\n", log_n, subject.setup_ms);
     for (int i = 0; i < 2; ++i) {
         const double begin_ms = card_prove_now_ms();
-        CARD_PROVE_OK(
-            pm_prove(card, subject.key, subject.witness, NULL, NULL, &proof, &stats, &error));
+        prove_with_report(card, &subject, &options, NULL, &proof, &stats);
         (void)printf("2^%u: a proof that verifies, %.1f ms\n", log_n,
                      card_prove_now_ms() - begin_ms);
     }
@@ -261,11 +281,18 @@ int main(int argc, char **argv) {
     const struct pm_gpu_api *api = NULL;
     pm_error error = PM_ERROR_INIT;
     uint32_t n_devices = 0;
-    CARD_PROVE_CHECK(argc >= 3, "usage: card_prove LIBRARY equal|time|verify|partition ...");
+    CARD_PROVE_CHECK(argc >= 3, "usage: card_prove LIBRARY equal|time|verify|partition|ledger ...");
     if (pm_gpu_load(argv[1], &api, &error) != PM_OK ||
         api->device_count(&n_devices, &error) != PM_OK) {
         (void)printf("%s\n", error.message);
         return 77;
+    }
+    if (strcmp(argv[2], "ledger") == 0) {
+        CARD_PROVE_CHECK(argc > 4 && strcmp(argv[4], "time") != 0,
+                         "usage: card_prove LIBRARY ledger FILE equal|verify|partition ...");
+        api = card_prove_open_ledger(api, argv[3]);
+        argc -= 2;
+        argv += 2;
     }
     if (strcmp(argv[2], "equal") == 0) {
         equal(api, (uint32_t)number(argc, argv, 3, 1), (uint32_t)number(argc, argv, 4, 16),
@@ -282,5 +309,6 @@ int main(int argc, char **argv) {
         card_prove_partition(api, (uint32_t)number(argc, argv, 3, 27), number(argc, argv, 4, 1),
                              argc > 5 ? argc - 5 : 0, argv + 5);
     }
+    card_prove_close_ledger();
     return 0;
 }

@@ -3,7 +3,9 @@
 #ifndef PM_TEST_GPU_CARD_PROVE_H
 #define PM_TEST_GPU_CARD_PROVE_H
 
+#include "base/ledger.h"
 #include "gpu/gpu.h"
+#include "groth16/plan.h"
 
 #include <proofmill/proofmill.h>
 
@@ -34,5 +36,12 @@ double card_prove_now_ms(void);
 /* A partition of 2^log_n rows in the proportions of a 32 GiB sector; card_prove.c has the words. */
 void card_prove_partition(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed, int n_words,
                           char **words);
+
+/* A table whose every allocation is written to a file, for check_driver_watch.py. */
+const struct pm_gpu_api *card_prove_open_ledger(const struct pm_gpu_api *api, const char *path);
+/* Adds a proof that has ended. Nothing to do where no file is open, like the next. */
+void card_prove_dump_ledger(const struct pm_plan *plan, const struct pm_ledger_entry *entries,
+                            uint32_t n);
+void card_prove_close_ledger(void);
 
 #endif

@@ -25,6 +25,7 @@
 #define CHUNK (UINT64_C(1) << 18)
 #define ROUNDS 4
 #define LIMBS PM_FR_LIMBS_MAX
+#define LEDGER_ENTRIES_MAX (2u * PM_PLAN_BUFFERS_MAX)
 
 enum query { QUERY_A, QUERY_B, QUERY_L, QUERY_H, QUERIES };
 
@@ -418,7 +419,10 @@ static pm_status assemble(void *argument, struct pm_execution *execution, pm_err
 
 static void prove_once(struct run *run) {
     struct pm_execution *execution = calloc(1, sizeof *execution);
-    CARD_PROVE_CHECK(execution != NULL, "no memory");
+    struct pm_ledger_entry *entries = calloc(LEDGER_ENTRIES_MAX, sizeof *entries);
+    CARD_PROVE_CHECK(execution != NULL && entries != NULL, "no memory");
+    execution->ledger.log =
+        (struct pm_ledger_log){.entries = entries, .n_entries_max = LEDGER_ENTRIES_MAX};
     execution->plan = run->plan;
     execution->backend = run->backend;
     execution->strict = true;
@@ -437,7 +441,9 @@ static void prove_once(struct run *run) {
     CARD_PROVE_OK(pm_execution_run(execution, run->plan.n_steps - 1, &error));
     CARD_PROVE_OK(pm_execution_run_step(execution, assemble, run->p, &error));
     pm_execution_end(execution);
+    card_prove_dump_ledger(&run->plan, entries, execution->ledger.log.n_entries);
     memcpy(run->records, execution->records, sizeof run->records);
+    free(entries);
     free(execution);
 }
 

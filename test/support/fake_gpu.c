@@ -32,6 +32,7 @@ struct fake_gpu fake_gpu;
 /* One opening of the device. */
 struct pm_gpu_device {
     struct pm_gpu_device *next;
+    struct pm_gpu_options options;
     uint64_t live_bytes[PM_GPU_MECHANISMS];
     uint64_t pool_bytes; /* that its pool has got; what lives there included */
 };
@@ -298,10 +299,10 @@ static pm_status device_count(uint32_t *n, pm_error *error) {
 
 static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *options,
                              struct pm_gpu_device **device, pm_error *error) {
-    (void)options;
     PM_FAIL_IF(ordinal != 0, error, PM_NO_DEVICE, "the fake gpu is device 0");
     PM_TRY(begin_call(error));
     struct pm_gpu_device *opened = calloc(1, sizeof *opened);
+    opened->options = options != NULL ? *options : (struct pm_gpu_options){0};
     opened->next = devices;
     devices = opened;
     *device = opened;
@@ -444,6 +445,21 @@ static pm_status take_block(struct pm_gpu_device *device, enum pm_gpu_mechanism 
     return PM_OK;
 }
 
+static void tell(const struct pm_gpu_device *device, const struct pm_gpu_buffer *buffer,
+                 bool is_release) {
+    if (device->options.report != NULL) {
+        const struct pm_gpu_memory_event event = {.name = buffer->name,
+                                                  .file = buffer->file,
+                                                  .line = buffer->line,
+                                                  .mechanism = buffer->mechanism,
+                                                  .is_release = is_release,
+                                                  .bytes = buffer->bytes,
+                                                  .live_bytes =
+                                                      device->live_bytes[buffer->mechanism]};
+        device->options.report(device->options.user, &event);
+    }
+}
+
 static pm_status memory_get(struct pm_gpu_device *device, const struct pm_gpu_stream *stream,
                             enum pm_gpu_mechanism mechanism, const char *name, uint64_t bytes,
                             void *address, const char *file, int line, struct pm_gpu_buffer *buffer,
@@ -460,6 +476,7 @@ static pm_status memory_get(struct pm_gpu_device *device, const struct pm_gpu_st
         ++fake_gpu.n_allocations;
         *live += block->bytes;
         *peak = *live > *peak ? *live : *peak;
+        tell(device, buffer, false);
     }
     (void)end_call();
     return status;
@@ -502,6 +519,7 @@ static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
         ++fake_gpu.n_releases;
         device->live_bytes[block->mechanism] -= block->bytes;
         fake_gpu.live_bytes[block->mechanism] -= block->bytes;
+        tell(device, buffer, true);
         const struct block gone = *block;
         *block = (struct block){0};
         if (is_of_device(&gone)) {
