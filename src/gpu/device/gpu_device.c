@@ -33,7 +33,20 @@ static uint64_t bad_bit(const struct pm_gpu_device *device) {
     return UINT64_C(1) << (device->ordinal < 63 ? device->ordinal : 63); /* the last: all further */
 }
 
-/* After these nothing works in this process any more. */
+/* By number: headers of CUDA 12 have these only from some release on. */
+enum { ERROR_CONTAINED = 226, ERROR_TENSOR_MEMORY_LEAK = 721 };
+#if CUDART_VERSION >= 13000
+_Static_assert((int)ERROR_CONTAINED == (int)cudaErrorContained &&
+                   (int)ERROR_TENSOR_MEMORY_LEAK == (int)cudaErrorTensorMemoryLeak,
+               "numbers of CUDA's");
+#endif
+
+/* After these the device is of no use to this process. Of most of them driver_types.h says that the
+ * process must be relaunched (test/gpu/check_lost_codes.py looks there). It does not say so of the
+ * last four: memory or the bus has lost data, the context in which everything of ours was made is
+ * gone, or CUDA does not know what has happened. Failures of MPS before its client is up or between
+ * it and its server are not among them: whether the device still answers is then found out by
+ * asking it (backend_cuda.c). */
 static bool is_sticky(int status) {
     static const int sticky[] = {cudaErrorIllegalAddress,
                                  cudaErrorLaunchFailure,
@@ -44,7 +57,13 @@ static bool is_sticky(int status) {
                                  cudaErrorInvalidAddressSpace,
                                  cudaErrorInvalidPc,
                                  cudaErrorAssert,
+                                 cudaErrorMpsClientTerminated,
+                                 cudaErrorExternalDevice,
+                                 ERROR_CONTAINED,
+                                 ERROR_TENSOR_MEMORY_LEAK,
                                  cudaErrorECCUncorrectable,
+                                 cudaErrorNvlinkUncorrectable,
+                                 cudaErrorContextIsDestroyed,
                                  cudaErrorUnknown};
     for (size_t i = 0; i < sizeof sticky / sizeof sticky[0]; i++) {
         if (status == sticky[i]) {
