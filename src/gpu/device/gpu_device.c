@@ -111,14 +111,34 @@ pm_status pm_gpu_device_enter(struct pm_gpu_device *device, pm_error *error) {
 
 /* ---- Discovery ------------------------------------------------------------------------------- */
 
+/* CUDA has the same words for a driver that is too old and for none at all. */
+static pm_status no_driver(pm_error *error) {
+    int driver = 0, runtime = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    PM_FAIL_IF(driver == 0, error, PM_NO_DEVICE,
+               "there is no NVIDIA driver (libcuda.so.1): install one, or give this container the "
+               "machine's devices");
+    PM_FAIL(error, PM_NO_DEVICE,
+            "the NVIDIA driver is for CUDA %d.%d and this build for CUDA %d.%d: install a newer "
+            "driver",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+}
+
 pm_status pm_gpu_device_count(uint32_t *n, pm_error *error) {
     int count = 0;
     const cudaError_t status = cudaGetDeviceCount(&count);
     if (status != cudaSuccess) {
         (void)cudaGetLastError();
-        PM_FAIL(error, PM_NO_DEVICE, "no CUDA device can be used: %s", cudaGetErrorString(status));
     }
-    PM_FAIL_IF(count <= 0, error, PM_NO_DEVICE, "the driver shows no CUDA device");
+    if (status == cudaErrorInsufficientDriver) {
+        return no_driver(error);
+    }
+    PM_FAIL_IF(
+        status == cudaErrorNoDevice || (status == cudaSuccess && count <= 0), error, PM_NO_DEVICE,
+        "the NVIDIA driver shows no device: there is none, or CUDA_VISIBLE_DEVICES hides it");
+    PM_FAIL_IF(status != cudaSuccess, error, PM_NO_DEVICE, "no CUDA device can be used: %s",
+               cudaGetErrorString(status));
     *n = (uint32_t)count;
     return PM_OK;
 }
