@@ -397,8 +397,43 @@ static void test_bls12_381(void **state) {
     check_group(PM_CURVE_BLS12_381, PM_MSM_G2, 1100);
 }
 
+/* Refused for the reason that is the true one, and need is enough. */
+static void check_refusal(pm_curve_id id, enum pm_msm_group which, uint64_t n,
+                          struct pm_gpu_msm_limits limits, bool of_workspace) {
+    struct pm_gpu_msm_plan plan;
+    pm_error error = PM_ERROR_INIT;
+    uint64_t *limit = of_workspace ? &limits.workspace_bytes : &limits.outputs_bytes;
+    assert_int_equal(pm_gpu_msm_plan_within(NULL, id, which, n, &limits, 0, &plan, &error),
+                     PM_NO_MEMORY);
+    assert_int_equal(error.have, *limit);
+    assert_true(error.need > error.have);
+    assert_non_null(strstr(error.message, of_workspace ? "a workspace of" : "for its outputs, "));
+    *limit = error.need;
+    assert_int_equal(pm_gpu_msm_plan_within(NULL, id, which, n, &limits, 0, &plan, &error), PM_OK);
+    assert_true(plan.workspace_bytes <= limits.workspace_bytes);
+    assert_true(plan.outputs_bytes <= limits.outputs_bytes);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    for (uint64_t n = 1; n < UINT64_C(1) << 24; n = 5 * n + 1) {
+        const enum pm_msm_group which = n % 2 == 0 ? PM_MSM_G1 : PM_MSM_G2;
+        const pm_curve_id id = n % 3 == 0 ? PM_CURVE_BN254 : PM_CURVE_BLS12_381;
+        struct pm_gpu_msm_plan widest;
+        assert_int_equal(
+            pm_gpu_msm_plan_make(NULL, id, which, n, UINT64_C(1) << 40, 0, &widest, NULL), PM_OK);
+        const uint64_t one_chunk = widest.outputs_bytes;
+        check_refusal(id, which, n, (struct pm_gpu_msm_limits){256, UINT64_MAX}, true);
+        check_refusal(id, which, n, (struct pm_gpu_msm_limits){UINT64_MAX, 255}, false);
+        check_refusal(id, which, n, (struct pm_gpu_msm_limits){256, one_chunk}, true);
+        check_refusal(id, which, n, (struct pm_gpu_msm_limits){256, 3 * one_chunk}, true);
+        check_refusal(id, which, n, (struct pm_gpu_msm_limits){widest.workspace_bytes, 1}, false);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bn254),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_bn254),
                                        cmocka_unit_test(test_bls12_381)};
     entropy = seeded_random_from_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,12 @@ static pm_status lay_out(struct pm_gpu_device *device, struct pm_gpu_msm_plan *p
     return PM_OK;
 }
 
+/* What comes down to the host if points are done in such chunks. */
+static uint64_t outputs_of(const struct pm_gpu_msm_plan *plan, uint32_t chunk) {
+    return ceil_div(plan->n, chunk) * plan->windows.n_windows * PM_GPU_MSM_OUTPUTS_MAX *
+           plan->kernels->jacobian_bytes;
+}
+
 /* Segments and slices for the chosen chunk and batch. */
 static pm_status cut(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan, pm_error *error) {
     struct pm_gpu_facts facts;
@@ -128,8 +134,7 @@ static pm_status cut(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
     plan->n_batches = (uint32_t)ceil_div(plan->windows.n_windows, plan->batch);
     plan->batch = (uint32_t)ceil_div(plan->windows.n_windows, plan->n_batches);
     plan->n_batches = (uint32_t)ceil_div(plan->windows.n_windows, plan->batch);
-    plan->outputs_bytes = (uint64_t)plan->n_chunks * plan->windows.n_windows *
-                          PM_GPU_MSM_OUTPUTS_MAX * plan->kernels->jacobian_bytes;
+    plan->outputs_bytes = outputs_of(plan, plan->chunk);
     const uint64_t entries = (uint64_t)plan->chunk * plan->batch;
     const uint64_t at_once =
         (uint64_t)facts.n_multiprocessors * plan->kernels->threads_per_multiprocessor;
@@ -155,24 +160,33 @@ static uint64_t workspace_at_least(const struct pm_gpu_msm_plan *plan) {
            batch_buckets(plan) * plan->kernels->bucket_bytes;
 }
 
+/* Half the points at once, or the fewest. */
+static uint32_t smaller_chunk(uint32_t chunk) {
+    return chunk > 2 * PM_GPU_MSM_CHUNK_MIN ? (chunk + 1) / 2 : PM_GPU_MSM_CHUNK_MIN;
+}
+
 /* Fewer windows at once, then fewer points, until it fits: with the plan's windows, or never.
- * *least: lowered to the smallest workspace that was looked at. */
+ * *least: lowered to the smallest workspace that was looked at; untouched if outputs never fit. */
 static pm_status fit(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
                      const struct pm_gpu_msm_limits *limits, bool *fits, uint64_t *least,
                      pm_error *error) {
     plan->chunk = (uint32_t)plan->n;
     plan->batch = plan->windows.n_windows;
     *fits = false;
+    if (outputs_of(plan, plan->chunk) > limits->outputs_bytes) {
+        return PM_OK; /* and more chunks bring down more */
+    }
     for (;;) {
         const bool too_many = (uint64_t)plan->chunk * plan->batch > PM_GPU_MSM_BATCH_ENTRIES ||
                               batch_buckets(plan) > PM_GPU_MSM_BATCH_BUCKETS;
-        const bool is_last = plan->batch == 1 && plan->chunk <= PM_GPU_MSM_CHUNK_MIN;
+        const bool is_last = plan->batch == 1 &&
+                             (plan->chunk <= PM_GPU_MSM_CHUNK_MIN ||
+                              outputs_of(plan, smaller_chunk(plan->chunk)) > limits->outputs_bytes);
         if ((plan->batch == 1 || !too_many) &&
             (is_last || workspace_at_least(plan) <= limits->workspace_bytes)) {
             PM_TRY(cut(device, plan, error));
             *least = min_u64(*least, plan->workspace_bytes);
-            if (plan->workspace_bytes <= limits->workspace_bytes &&
-                plan->outputs_bytes <= limits->outputs_bytes) {
+            if (plan->workspace_bytes <= limits->workspace_bytes) {
                 *fits = true;
                 return PM_OK;
             }
@@ -182,10 +196,7 @@ static pm_status fit(struct pm_gpu_device *device, struct pm_gpu_msm_plan *plan,
             const uint32_t fewer = (uint32_t)ceil_div(plan->windows.n_windows, n_batches);
             plan->batch = fewer < plan->batch ? fewer : plan->batch - 1;
         } else if (!is_last) {
-            plan->chunk = (plan->chunk + 1) / 2;
-            if (plan->chunk < PM_GPU_MSM_CHUNK_MIN) {
-                plan->chunk = PM_GPU_MSM_CHUNK_MIN;
-            }
+            plan->chunk = smaller_chunk(plan->chunk);
         } else {
             return PM_OK;
         }
@@ -215,6 +226,23 @@ static pm_status fit_any(struct pm_gpu_device *device, struct pm_gpu_msm_plan *p
     return PM_OK;
 }
 
+/* Whatever the workspace, too much comes down: how much would with the one that is granted. */
+static pm_status refuse_outputs(struct pm_gpu_device *device, const struct pm_gpu_msm_plan *plan,
+                                const struct pm_gpu_msm_limits *limits, uint32_t n_windows,
+                                pm_error *error) {
+    const struct pm_gpu_msm_limits any = {limits->workspace_bytes, UINT64_MAX};
+    struct pm_gpu_msm_plan wider;
+    PM_TRY(pm_gpu_msm_plan_within(device, plan->curve, plan->group, plan->n, &any, n_windows,
+                                  &wider, error));
+    pm_error_set(error, PM_NO_MEMORY,
+                 "a multi-scalar multiplication of %llu points needs %llu bytes of the host for "
+                 "its outputs, %llu are granted",
+                 (unsigned long long)plan->n, (unsigned long long)wider.outputs_bytes,
+                 (unsigned long long)limits->outputs_bytes);
+    pm_error_need_have(error, wider.outputs_bytes, limits->outputs_bytes);
+    return PM_NO_MEMORY;
+}
+
 pm_status pm_gpu_msm_plan_within(struct pm_gpu_device *device, pm_curve_id curve,
                                  enum pm_msm_group group, uint64_t n,
                                  const struct pm_gpu_msm_limits *limits, uint32_t n_windows,
@@ -237,6 +265,9 @@ pm_status pm_gpu_msm_plan_within(struct pm_gpu_device *device, pm_curve_id curve
         if (n_windows == 0 && (!fits || plan.n_chunks > 1)) {
             PM_TRY(fit_any(device, &plan, rates, limits, &fits, &least, error));
         }
+    }
+    if (!fits && least == UINT64_MAX) {
+        return refuse_outputs(device, &plan, limits, n_windows, error);
     }
     if (!fits) {
         pm_error_set(error, PM_NO_MEMORY,

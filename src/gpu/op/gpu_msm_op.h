@@ -63,7 +63,8 @@ pm_status pm_gpu_msm_plan_make(struct pm_gpu_device *device, pm_curve_id curve,
                                enum pm_msm_group group, uint64_t n, uint64_t limit_bytes,
                                uint32_t n_windows, struct pm_gpu_msm_plan *plan, pm_error *error);
 
-/* The same with a limit for plan->outputs_bytes too. */
+/* The same with a limit for plan->outputs_bytes too. NO_MEMORY is about the one that is too
+ * low: need, instead of have, suffices. */
 struct pm_gpu_msm_limits {
     uint64_t workspace_bytes, outputs_bytes;
 };
