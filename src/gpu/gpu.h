@@ -118,7 +118,7 @@ struct pm_gpu_api {
     pm_status (*classify)(const struct pm_gpu_stream *stream, pm_curve_id curve,
                           const void *scalars, uint64_t n, void *classes, pm_error *error);
     pm_status (*sum_bytes)(struct pm_gpu_device *device, pm_curve_id curve, enum pm_msm_group group,
-                           uint64_t n, bool has_classes, uint64_t limit_bytes,
+                           uint64_t n, bool has_lists, uint64_t limit_bytes,
                            uint64_t *workspace_bytes, uint64_t *outputs_bytes, pm_error *error);
     pm_status (*sum_run)(const struct pm_gpu_stream *stream, const struct pm_gpu_sum_input *input,
                          void *workspace, uint64_t workspace_bytes, void *outputs,

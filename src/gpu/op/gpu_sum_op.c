@@ -169,10 +169,10 @@ static pm_status cut_sum(struct pm_gpu_device *device, pm_curve_id curve, enum p
 }
 
 pm_status pm_gpu_sum_bytes(struct pm_gpu_device *device, pm_curve_id curve, enum pm_msm_group group,
-                           uint64_t n, bool has_classes, uint64_t limit_bytes,
+                           uint64_t n, bool has_lists, uint64_t limit_bytes,
                            uint64_t *workspace_bytes, uint64_t *outputs_bytes, pm_error *error) {
     struct cut cut;
-    PM_TRY(cut_sum(device, curve, group, n, has_classes, limit_bytes, &cut, error));
+    PM_TRY(cut_sum(device, curve, group, n, has_lists, limit_bytes, &cut, error));
     *workspace_bytes = max_u64(cut.workspace_bytes, PLACE_BYTES);
     *outputs_bytes = cut.outputs_bytes;
     return PM_OK;
