@@ -33,6 +33,7 @@ struct fake_gpu fake_gpu;
 struct pm_gpu_device {
     struct pm_gpu_device *next;
     struct pm_gpu_options options;
+    uint32_t ordinal;
     uint64_t live_bytes[PM_GPU_MECHANISMS];
     uint64_t pool_bytes; /* that its pool has got; what lives there included */
 };
@@ -65,10 +66,14 @@ struct event {
 static struct pm_gpu_device *devices;
 /* Of everything above and below; held by each call while it runs, but for sums. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t device_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t device_mutex[FAKE_GPUS_MAX] = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+    PTHREAD_MUTEX_INITIALIZER};
+static uint32_t n_locked; /* atomic */
 static struct block blocks[BLOCKS_MAX];
 static size_t n_blocks;   /* behind the last one that has ever been used */
 static uint32_t n_inside; /* calls that have the memory open */
+static uint32_t at_work;  /* the device that the call is for: it sees no other's memory */
 /* The device's memory: one range, so that it is opened and closed at once. */
 static uint8_t *arena;
 static uint64_t arena_end; /* behind the last block that lives */
@@ -135,24 +140,28 @@ static void give_pages_back(uint8_t *pages, uint64_t bytes) {
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-static pm_status begin_call(pm_error *error) {
+static pm_status begin_call(const struct pm_gpu_device *device, pm_error *error) {
+    const uint32_t ordinal = device->ordinal;
     (void)pthread_mutex_lock(&mutex);
     ++fake_gpu.n_calls;
-    const bool fails = fake_gpu.fail_call_at != 0 && --fake_gpu.fail_call_at == 0;
+    ++fake_gpu.n_calls_on[ordinal];
+    const bool is_it = ordinal == fake_gpu.failing_device;
+    const bool fails = is_it && fake_gpu.fail_call_at != 0 && --fake_gpu.fail_call_at == 0;
     fake_gpu.is_bad |= fails && (fake_gpu.goes_bad || fake_gpu.goes_bad_silently);
     if (fake_gpu.take_at_call != 0 && --fake_gpu.take_at_call == 0) {
         fake_gpu.taken_bytes = fake_gpu.total_bytes;
-        for (struct pm_gpu_device *device = devices; device != NULL; device = device->next) {
-            device->pool_bytes = device->live_bytes[PM_GPU_STREAM];
+        for (struct pm_gpu_device *open = devices; open != NULL; open = open->next) {
+            open->pool_bytes = open->live_bytes[PM_GPU_STREAM];
         }
     }
-    if (fails || fake_gpu.is_bad) {
+    if (fails || (is_it && fake_gpu.is_bad)) {
         (void)pthread_mutex_unlock(&mutex);
         return pm_error_set(error, PM_DEVICE, "the fake gpu failed");
     }
     if (n_inside++ == 0) {
         protect_all(true);
     }
+    at_work = ordinal;
     return PM_OK;
 }
 
@@ -178,7 +187,7 @@ static const struct block *block_of(const void *address, uint64_t bytes) {
 /* Whether the bytes are the device's. */
 static bool on_device(const void *address, uint64_t bytes, const char *what) {
     const struct block *block = block_of(address, bytes);
-    if (block != NULL && is_of_device(block)) {
+    if (block != NULL && is_of_device(block) && block->device->ordinal == at_work) {
         return true;
     }
     violation(what);
@@ -206,7 +215,7 @@ static void use(const struct pm_gpu_stream *stream) {
 
 static pm_status stream_create(struct pm_gpu_device *device, struct pm_gpu_stream *stream,
                                pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(device, error));
     struct stream *made = calloc(1, sizeof *made);
     made->next = streams;
     streams = made;
@@ -216,14 +225,14 @@ static pm_status stream_create(struct pm_gpu_device *device, struct pm_gpu_strea
 }
 
 static pm_status stream_wait(const struct pm_gpu_stream *stream, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     return end_call();
 }
 
 static pm_status stream_is_done(const struct pm_gpu_stream *stream, bool *is_done,
                                 pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     *is_done = ((const struct stream *)stream->raw)->n_late == 0;
     return end_call();
 }
@@ -247,7 +256,7 @@ static void stream_destroy(struct pm_gpu_stream *stream) {
 
 static pm_status event_create(struct pm_gpu_device *device, struct pm_gpu_event *event,
                               pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(device, error));
     *event = (struct pm_gpu_event){.device = device, .raw = calloc(1, sizeof(struct event))};
     ++fake_gpu.n_events;
     return end_call();
@@ -265,14 +274,14 @@ static void event_destroy(struct pm_gpu_event *event) {
 
 static pm_status event_record(const struct pm_gpu_event *event, const struct pm_gpu_stream *stream,
                               pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     ((struct event *)event->raw)->stream = stream->raw;
     return end_call();
 }
 
 static pm_status stream_await(const struct pm_gpu_stream *stream, const struct pm_gpu_event *event,
                               pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     const struct event *awaited = event->raw;
     if (awaited->stream != NULL) {
         catch_up(awaited->stream);
@@ -284,7 +293,7 @@ static pm_status stream_await(const struct pm_gpu_stream *stream, const struct p
 static pm_status event_elapsed_ms(const struct pm_gpu_event *from, const struct pm_gpu_event *to,
                                   float *ms, pm_error *error) {
     (void)from, (void)to;
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(from->device, error));
     *ms = 0;
     return end_call();
 }
@@ -293,16 +302,19 @@ static pm_status event_elapsed_ms(const struct pm_gpu_event *from, const struct 
 
 static pm_status device_count(uint32_t *n, pm_error *error) {
     (void)error;
-    *n = 1;
+    *n = fake_gpu.n_devices != 0 ? fake_gpu.n_devices : 1;
     return PM_OK;
 }
 
 static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *options,
                              struct pm_gpu_device **device, pm_error *error) {
-    PM_FAIL_IF(ordinal != 0, error, PM_NO_DEVICE, "the fake gpu is device 0");
-    PM_TRY(begin_call(error));
+    const uint32_t n = fake_gpu.n_devices != 0 ? fake_gpu.n_devices : 1;
+    const struct pm_gpu_device asked = {.ordinal = ordinal};
+    PM_FAIL_IF(ordinal >= n, error, PM_NO_DEVICE, "there is no fake gpu %u, only %u", ordinal, n);
+    PM_TRY(begin_call(&asked, error));
     struct pm_gpu_device *opened = calloc(1, sizeof *opened);
     opened->options = options != NULL ? *options : (struct pm_gpu_options){0};
+    opened->ordinal = ordinal;
     opened->next = devices;
     devices = opened;
     *device = opened;
@@ -330,31 +342,33 @@ static void device_close(struct pm_gpu_device *device) {
 }
 
 static void device_facts(const struct pm_gpu_device *device, struct pm_gpu_facts *facts) {
-    (void)device;
-    *facts = (struct pm_gpu_facts){
-        .name = "fake gpu", .n_multiprocessors = 1, .total_bytes = fake_gpu.total_bytes};
+    *facts = (struct pm_gpu_facts){.ordinal = device->ordinal,
+                                   .name = "fake gpu",
+                                   .n_multiprocessors = 1,
+                                   .total_bytes = fake_gpu.total_bytes};
 }
 
-static uint64_t free_bytes_now(void) {
-    uint64_t used = fake_gpu.taken_bytes + fake_gpu.live_bytes[PM_GPU_ONCE];
+/* Each has as much memory; what others take is of the one that fails. */
+static uint64_t free_bytes_now(uint32_t ordinal) {
+    uint64_t used = ordinal == fake_gpu.failing_device ? fake_gpu.taken_bytes : 0;
     for (const struct pm_gpu_device *device = devices; device != NULL; device = device->next) {
-        used += device->pool_bytes;
+        used +=
+            device->ordinal == ordinal ? device->live_bytes[PM_GPU_ONCE] + device->pool_bytes : 0;
     }
     return used < fake_gpu.total_bytes ? fake_gpu.total_bytes - used : 0;
 }
 
 static pm_status device_free_bytes(struct pm_gpu_device *device, uint64_t *free_bytes,
                                    pm_error *error) {
-    (void)device;
-    PM_TRY(begin_call(error));
-    *free_bytes = free_bytes_now();
+    PM_TRY(begin_call(device, error));
+    *free_bytes = free_bytes_now(device->ordinal);
     return end_call();
 }
 
 static bool device_is_bad(const struct pm_gpu_device *device) {
-    (void)device;
     (void)pthread_mutex_lock(&mutex);
-    const bool is_bad = fake_gpu.is_bad && !fake_gpu.goes_bad_silently;
+    const bool is_bad = fake_gpu.is_bad && device->ordinal == fake_gpu.failing_device &&
+                        !fake_gpu.goes_bad_silently;
     (void)pthread_mutex_unlock(&mutex);
     return is_bad;
 }
@@ -374,13 +388,13 @@ static uint64_t device_n_launches(const struct pm_gpu_device *device) {
 
 static bool device_lock_within(struct pm_gpu_device *device, uint32_t timeout_ms) {
     struct timespec until;
-    (void)device;
     (void)clock_gettime(CLOCK_REALTIME, &until);
     const uint64_t ns = (uint64_t)until.tv_nsec + UINT64_C(1000000) * timeout_ms;
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
-    const bool has_it = pthread_mutex_timedlock(&device_mutex, &until) == 0;
+    const bool has_it = pthread_mutex_timedlock(&device_mutex[device->ordinal], &until) == 0;
     if (has_it) {
+        (void)__atomic_add_fetch(&n_locked, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&fake_gpu.is_locked, true, __ATOMIC_RELAXED);
     }
     return has_it;
@@ -392,9 +406,10 @@ static void device_lock(struct pm_gpu_device *device) {
 }
 
 static void device_unlock(struct pm_gpu_device *device) {
-    (void)device;
-    __atomic_store_n(&fake_gpu.is_locked, false, __ATOMIC_RELAXED);
-    (void)pthread_mutex_unlock(&device_mutex);
+    if (__atomic_sub_fetch(&n_locked, 1, __ATOMIC_RELAXED) == 0) {
+        __atomic_store_n(&fake_gpu.is_locked, false, __ATOMIC_RELAXED);
+    }
+    (void)pthread_mutex_unlock(&device_mutex[device->ordinal]);
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -417,14 +432,15 @@ static uint64_t bytes_from_free(const struct pm_gpu_device *device, enum pm_gpu_
 static pm_status take_block(struct pm_gpu_device *device, enum pm_gpu_mechanism mechanism,
                             uint64_t bytes, struct block **out, pm_error *error) {
     const bool of_device = mechanism == PM_GPU_ONCE || mechanism == PM_GPU_STREAM;
-    const bool fails = fake_gpu.fail_allocation_at != 0 && --fake_gpu.fail_allocation_at == 0;
+    const bool fails = device->ordinal == fake_gpu.failing_device &&
+                       fake_gpu.fail_allocation_at != 0 && --fake_gpu.fail_allocation_at == 0;
     struct block *block = blocks;
     while (block < blocks + BLOCKS_MAX && block->pages != NULL) {
         ++block;
     }
     const uint64_t from_free = of_device ? bytes_from_free(device, mechanism, bytes) : 0;
-    if (fails || from_free > free_bytes_now() || block == blocks + BLOCKS_MAX) {
-        return no_memory(bytes, of_device ? free_bytes_now() : 0, error);
+    if (fails || from_free > free_bytes_now(device->ordinal) || block == blocks + BLOCKS_MAX) {
+        return no_memory(bytes, of_device ? free_bytes_now(device->ordinal) : 0, error);
     }
     const uint64_t mapped_bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     void *pages = of_device ? take_pages(mapped_bytes)
@@ -465,7 +481,7 @@ static pm_status memory_get(struct pm_gpu_device *device, const struct pm_gpu_st
                             void *address, const char *file, int line, struct pm_gpu_buffer *buffer,
                             pm_error *error) {
     struct block *block = NULL;
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(device, error));
     if ((mechanism == PM_GPU_STREAM && stream == NULL) || address != NULL) {
         violation("memory without its stream, or with an address");
     }
@@ -475,6 +491,7 @@ static pm_status memory_get(struct pm_gpu_device *device, const struct pm_gpu_st
         uint64_t *live = &fake_gpu.live_bytes[mechanism], *peak = &fake_gpu.peak_bytes[mechanism];
         ++fake_gpu.n_allocations;
         *live += block->bytes;
+        fake_gpu.live_on[device->ordinal] += is_of_device(block) ? block->bytes : 0;
         *peak = *live > *peak ? *live : *peak;
         tell(device, buffer, false);
     }
@@ -508,7 +525,7 @@ static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
         block->device != device || (block->mechanism == PM_GPU_STREAM && stream == NULL)) {
         violation("a release of what was not given out");
     } else {
-        if (stream != NULL && !fake_gpu.is_bad) {
+        if (stream != NULL && !(fake_gpu.is_bad && device->ordinal == fake_gpu.failing_device)) {
             protect_all(true);
             catch_up(stream->raw);
             if (n_inside == 0) {
@@ -520,6 +537,7 @@ static void memory_release(struct pm_gpu_device *device, const struct pm_gpu_str
         device->live_bytes[block->mechanism] -= block->bytes;
         fake_gpu.live_bytes[block->mechanism] -= block->bytes;
         tell(device, buffer, true);
+        fake_gpu.live_on[device->ordinal] -= is_of_device(block) ? block->bytes : 0;
         const struct block gone = *block;
         *block = (struct block){0};
         if (is_of_device(&gone)) {
@@ -543,7 +561,7 @@ static bool memory_is_pinned(struct pm_gpu_device *device, const void *address) 
 
 static pm_status upload(const struct pm_gpu_stream *stream, void *to, const void *from,
                         uint64_t bytes, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     struct stream *asked = stream->raw;
     if (on_device(to, bytes, "an upload to what is not the device's")) {
         if (is_pinned(from, bytes) && asked->n_late < LATE_MAX) {
@@ -558,7 +576,7 @@ static pm_status upload(const struct pm_gpu_stream *stream, void *to, const void
 
 static pm_status download(const struct pm_gpu_stream *stream, void *to, const void *from,
                           uint64_t bytes, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (on_device(from, bytes, "a download from what is not the device's")) {
         memcpy(to, from, bytes);
@@ -568,7 +586,7 @@ static pm_status download(const struct pm_gpu_stream *stream, void *to, const vo
 
 static pm_status copy(const struct pm_gpu_stream *stream, void *to, const void *from,
                       uint64_t bytes, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (on_device(to, bytes, "a copy to what is not the device's") &&
         on_device(from, bytes, "a copy from what is not the device's")) {
@@ -579,7 +597,7 @@ static pm_status copy(const struct pm_gpu_stream *stream, void *to, const void *
 
 static pm_status fill(const struct pm_gpu_stream *stream, void *to, int byte, uint64_t bytes,
                       pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (on_device(to, bytes, "a fill of what is not the device's")) {
         /* As in take_block(): pages that nobody has written are left alone. */
@@ -622,7 +640,7 @@ static pm_status domain_create(const struct pm_gpu_stream *stream, pm_curve_id c
     struct pm_gpu_domain made = {.device = stream->device, .log_n = log_n, .root = root};
     PM_TRY(memory_get(stream->device, NULL, PM_GPU_ONCE, "ntt factors", domain_bytes(log_n), NULL,
                       __FILE__, __LINE__, &made.factors, error));
-    pm_status status = begin_call(error);
+    pm_status status = begin_call(stream->device, error);
     struct pm_domain *domain = calloc(1, sizeof *domain);
     if (status == PM_OK) {
         use(stream);
@@ -690,7 +708,7 @@ static bool good_vector(const struct pm_gpu_h *h, const void *vector) {
 
 static pm_status h_product(const struct pm_gpu_h *h, const struct pm_gpu_stream *stream, void *c,
                            const void *a, const void *b, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (good_vector(h, a) && good_vector(h, b) && good_vector(h, c)) {
         domain_in(h->domain)->poly->mul_vectors(c, a, b, UINT64_C(1) << h->domain->log_n, NULL);
@@ -709,7 +727,7 @@ static void to_coset(const struct pm_gpu_h *h, void *v) {
 
 static pm_status h_coset(const struct pm_gpu_h *h, const struct pm_gpu_stream *stream, void *v,
                          pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     to_coset(h, v);
     return end_call();
@@ -729,7 +747,7 @@ static pm_status h_c(const struct pm_gpu_h *h, const struct pm_gpu_stream *strea
 static pm_status h_finish(const struct pm_gpu_h *h, const struct pm_gpu_stream *stream, void *a,
                           const void *c, pm_error *error) {
     const struct pm_domain *domain = domain_in(h->domain);
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (good_vector(h, a) && good_vector(h, c)) {
         if (h->reduction == PM_GPU_REDUCTION_BELLMAN) {
@@ -809,7 +827,7 @@ static pm_status sparse_multiply(const struct pm_gpu_stream *stream, pm_curve_id
                                  uint64_t n_out, pm_error *error) {
     const struct pm_field *fr = pm_field_fr(curve, fake_body());
     const uint64_t n_rows = matrix->n_rows < n_out ? matrix->n_rows : n_out;
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (on_device(matrix->row_starts, (n_rows + 1) * 4, "row starts out of place") &&
         on_device(w, matrix->n_columns * PM_FR_BYTES, "a witness out of place") &&
@@ -826,7 +844,7 @@ static pm_status scalars_take(const struct pm_gpu_stream *stream, pm_curve_id cu
                               enum pm_gpu_conversion conversion, void *values, uint64_t n,
                               void *scratch, uint64_t *lowest, pm_error *error) {
     const struct pm_field *fr = pm_field_fr(curve, fake_body());
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     *lowest = n;
     if (on_device(values, n * PM_FR_BYTES, "scalars out of place") &&
@@ -847,7 +865,7 @@ static pm_status scalars_take(const struct pm_gpu_stream *stream, pm_curve_id cu
 
 static pm_status scalars_expand(const struct pm_gpu_stream *stream, const void *packed, uint64_t n,
                                 void *values, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     fake_gpu.n_packed_scalars += n;
     const uint64_t full_offset = pm_gpu_pack_full_offset(n);
@@ -885,7 +903,7 @@ static enum pm_gpu_class class_of(pm_curve_id curve, const uint8_t *scalar) {
 
 static pm_status classify(const struct pm_gpu_stream *stream, pm_curve_id curve,
                           const void *scalars, uint64_t n, void *classes, pm_error *error) {
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     if (on_device(scalars, n * PM_FR_BYTES, "scalars out of place") &&
         on_device(classes, classes_bytes(n), "classes out of place")) {
@@ -983,9 +1001,10 @@ static pm_status sum_run(const struct pm_gpu_stream *stream, const struct pm_gpu
     const struct pm_group *group = input->group == PM_MSM_G2 ? curve->g2 : curve->g1;
     const struct pm_msm *msm = pm_msm_get(input->curve, fake_body());
     uint64_t need_workspace = 0, need_outputs = 0;
-    PM_TRY(begin_call(error));
+    PM_TRY(begin_call(stream->device, error));
     use(stream);
     ++fake_gpu.n_sums;
+    ++fake_gpu.n_sums_on[stream->device->ordinal];
     (void)sum_bytes(stream->device, input->curve, input->group, input->n,
                     input->classes != NULL || input->density != NULL, workspace_bytes,
                     &need_workspace, &need_outputs, NULL);
@@ -1109,6 +1128,9 @@ void fake_gpu_heal(void) {
     fake_gpu.wrong = FAKE_GPU_RIGHT;
     fake_gpu.n_calls = fake_gpu.n_sums = fake_gpu.n_packed_scalars = 0;
     fake_gpu.n_closed = fake_gpu.n_pinned_questions = 0;
+    fake_gpu.failing_device = 0;
+    memset(fake_gpu.n_calls_on, 0, sizeof fake_gpu.n_calls_on);
+    memset(fake_gpu.n_sums_on, 0, sizeof fake_gpu.n_sums_on);
     (void)pthread_mutex_unlock(&mutex);
 }
 

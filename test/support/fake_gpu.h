@@ -8,9 +8,10 @@
  * must lie, with all of its bytes, in a block of the device, and every block that it reads must
  * have been written or uploaded by streams that the caller put in order; breaches are counted.
  *
- * One device, for all that open it; each opening has a pool of its own, which keeps what it has got
- * until it is closed. On demand the device is small, its allocations and calls fail, it goes bad
- * for good, and its sums are wrong.
+ * One device, or as many as are asked for, for all that open them; each opening has a pool of its
+ * own, which keeps what it has got until it is closed. No call for one device may be given memory
+ * of another. On demand the devices are small, the allocations and calls of one of them fail, it
+ * goes bad for good, and sums are wrong.
  */
 #ifndef PM_TEST_SUPPORT_FAKE_GPU_H
 #define PM_TEST_SUPPORT_FAKE_GPU_H
@@ -23,7 +24,11 @@
 
 enum fake_gpu_wrong { FAKE_GPU_RIGHT, FAKE_GPU_FLIPS_A_BIT, FAKE_GPU_DOUBLES_A_SUM };
 
+#define FAKE_GPUS_MAX 4
+
 struct fake_gpu {
+    uint32_t n_devices;      /* 0: one; set before any is opened */
+    uint32_t failing_device; /* whose allocations and calls fail, and whose memory others take */
     /* Set at any time between proofs; 0: nothing of the kind. */
     uint64_t total_bytes;        /* UINT64_MAX / 2: any number */
     uint64_t taken_bytes;        /* by another process */
@@ -37,6 +42,8 @@ struct fake_gpu {
     /* What it saw. */
     uint64_t n_violations, n_calls, n_sums, n_packed_scalars;
     uint64_t n_allocations, n_releases, n_streams, n_events, n_closed, n_pinned_questions;
+    uint64_t n_calls_on[FAKE_GPUS_MAX], n_sums_on[FAKE_GPUS_MAX];
+    uint64_t live_on[FAKE_GPUS_MAX]; /* of device memory */
     uint64_t live_bytes[PM_GPU_MECHANISMS], peak_bytes[PM_GPU_MECHANISMS];
     bool is_locked, is_bad;
 };

@@ -3,9 +3,10 @@
  * A libproofmill-gpu without a card, for the command to open: support/fake_gpu.h behind the one
  * name that such a library exports. The environment says what it is like:
  *
- *   FAKE_GPU_COUNT       how many devices it shows, which are one and the same; 1 unless given
- *   FAKE_GPU_BYTES       of memory; 1 GiB unless given
+ *   FAKE_GPU_COUNT       how many devices it shows, up to FAKE_GPUS_MAX; 1 unless given
+ *   FAKE_GPU_BYTES       of memory of each; 1 GiB unless given
  *   FAKE_GPU_FAIL_CALL   the n-th call that can fail fails, and the device is bad from then on
+ *   FAKE_GPU_FAIL_DEVICE which device that is; 0 unless given
  *   FAKE_GPU_HANG        set: what is computed there never comes back
  *   FAKE_GPU_REPORT      a file to write what was done there to, at the end of the process
  */
@@ -35,7 +36,7 @@ static pm_status device_open(uint32_t ordinal, const struct pm_gpu_options *opti
     PM_TRY(device_count(&n, error));
     PM_FAIL_IF(ordinal >= n, error, PM_NO_DEVICE, "there is no fake device %u, only %u", ordinal,
                n);
-    return fake_gpu_api()->device_open(0, options, device, error);
+    return fake_gpu_api()->device_open(ordinal, options, device, error);
 }
 
 /* As a kernel that never ends. */
@@ -70,7 +71,10 @@ pm_gpu_api_get_function pm_gpu_api_get;
 
 __attribute__((visibility("default"))) const struct pm_gpu_api *pm_gpu_api_get(void) {
     n_devices = (uint32_t)number_in("FAKE_GPU_COUNT", 1);
+    n_devices = n_devices < FAKE_GPUS_MAX ? n_devices : FAKE_GPUS_MAX;
     fake_gpu_heal();
+    fake_gpu.n_devices = n_devices;
+    fake_gpu.failing_device = (uint32_t)number_in("FAKE_GPU_FAIL_DEVICE", 0);
     fake_gpu.total_bytes = number_in("FAKE_GPU_BYTES", UINT64_C(1) << 30);
     fake_gpu.fail_call_at = number_in("FAKE_GPU_FAIL_CALL", 0);
     fake_gpu.goes_bad = fake_gpu.fail_call_at != 0;
