@@ -189,6 +189,7 @@ struct pm_cuda_layout {
 struct pm_cuda_key {
     struct pm_cuda *cuda;
     struct pm_ledger *ledger;
+    struct pm_plan_sizes sizes; /* of all of it, or of a share */
     struct pm_cuda_layout layout;
     struct pm_gpu_buffer block;
     struct pm_gpu_domain domain;
@@ -210,6 +211,8 @@ void pm_cuda_lay_out(const struct pm_cuda *cuda, const struct pm_plan_sizes *siz
 /* Scalars of a slot, bytes of it, and slots for the scalars of a key. */
 uint64_t pm_cuda_pack_scalars(const struct pm_cuda *cuda, uint64_t n);
 uint64_t pm_cuda_slot_bytes(uint64_t pack_scalars);
+/* Of a query, the points that a plan of these sizes has on the card. */
+struct pm_plan_range pm_cuda_points(const struct pm_plan_sizes *sizes, enum pm_cuda_query query);
 /* Different coefficients that there is room for. */
 uint64_t pm_cuda_n_coefficients(const struct pm_plan_sizes *sizes, int matrix);
 /* A half of the window through which matrices go, at most: five milliseconds on the bus. */
@@ -230,7 +233,7 @@ static inline uint64_t pm_cuda_pane_bytes(const struct pm_plan *plan) {
     const struct pm_plan_buffer *window = pm_plan_find(plan, PM_BUFFER_KEY_WINDOW);
     return window != NULL ? window->bytes / PM_CUDA_PANES : 0;
 }
-/* Scalars of a sum on the card. */
+/* Scalars of a sum on the card; of a share of a compact query, as many as there may be. */
 uint64_t pm_cuda_n_scalars(const struct pm_plan_sizes *sizes, enum pm_step_id step);
 /* pm_gpu_sum_bytes(), remembered. */
 pm_status pm_cuda_sum_bytes(struct pm_cuda *cuda, struct pm_cuda_sum_bytes *sum, pm_error *error);

@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "groth16/key_windows.h"
+#include "groth16/plan_share.h"
 
 /* A pane of the window: more gains nothing, and with less each piece's own work is what counts. */
 #define PANE_BYTES_MAX (UINT64_C(3) << 30)
@@ -41,16 +42,36 @@ static bool is_bellman(const struct pm_plan_sizes *sizes) {
     return sizes->reduction == PM_REDUCTION_BELLMAN;
 }
 
+static const enum pm_shared_sum shared_of[PM_CUDA_QUERIES] = {[PM_CUDA_A] = PM_SHARED_A,
+                                                              [PM_CUDA_B1] = PM_SHARED_B1,
+                                                              [PM_CUDA_L] = PM_SHARED_L,
+                                                              [PM_CUDA_B2] = PM_SHARED_B2};
+
+struct pm_plan_range pm_cuda_points(const struct pm_plan_sizes *sizes, enum pm_cuda_query query) {
+    const struct pm_plan_share *share = &sizes->share;
+    if (query == PM_CUDA_H) {
+        return (struct pm_plan_range){0, share->is_further ? 0 : sizes->n_h};
+    }
+    return share->is_cut ? share->points[shared_of[query]]
+                         : (struct pm_plan_range){0, pm_plan_query_points(sizes, shared_of[query])};
+}
+
 static uint64_t n_points(const struct pm_plan_sizes *sizes, enum pm_cuda_query query) {
-    switch (query) {
-    case PM_CUDA_A:
-        return is_bellman(sizes) ? sizes->n_a : sizes->n_vars;
-    case PM_CUDA_L:
-        return sizes->n_l;
-    case PM_CUDA_H:
-        return sizes->n_h;
+    return pm_cuda_points(sizes, query).n;
+}
+
+static enum pm_cuda_query query_of(enum pm_step_id step) {
+    switch (step) {
+    case PM_STEP_MSM_A:
+        return PM_CUDA_A;
+    case PM_STEP_MSM_B1:
+        return PM_CUDA_B1;
+    case PM_STEP_MSM_L:
+        return PM_CUDA_L;
+    case PM_STEP_MSM_H:
+        return PM_CUDA_H;
     default:
-        return is_bellman(sizes) ? sizes->n_b : sizes->n_vars;
+        return PM_CUDA_B2;
     }
 }
 
@@ -72,7 +93,14 @@ bool pm_cuda_streams_matrices(const struct pm_plan_sizes *sizes, enum pm_key_pla
     return is_bellman(sizes) && place == PM_KEY_STREAMED;
 }
 
+/* Between which variables the points of a share of a compact query lie, say the densities, which a
+ * plan does not know. */
 uint64_t pm_cuda_n_scalars(const struct pm_plan_sizes *sizes, enum pm_step_id step) {
+    const uint64_t n = n_points(sizes, query_of(step));
+    if (sizes->share.is_cut &&
+        (n == 0 || !is_bellman(sizes) || step == PM_STEP_MSM_H || step == PM_STEP_MSM_L)) {
+        return n;
+    }
     return step == PM_STEP_MSM_H ? sizes->n_h : step == PM_STEP_MSM_L ? sizes->n_l : sizes->n_vars;
 }
 
@@ -106,21 +134,6 @@ static uint64_t packed_bytes(const struct pm_plan_device *device,
 /* ---- Windows ----------------------------------------------------------------------------------
  */
 
-static enum pm_cuda_query query_of(enum pm_step_id step) {
-    switch (step) {
-    case PM_STEP_MSM_A:
-        return PM_CUDA_A;
-    case PM_STEP_MSM_B1:
-        return PM_CUDA_B1;
-    case PM_STEP_MSM_L:
-        return PM_CUDA_L;
-    case PM_STEP_MSM_H:
-        return PM_CUDA_H;
-    default:
-        return PM_CUDA_B2;
-    }
-}
-
 uint64_t pm_cuda_piece_points(const struct pm_plan_sizes *sizes, enum pm_step_id step,
                               uint64_t pane_bytes) {
     const enum pm_cuda_query query = query_of(step);
@@ -150,7 +163,7 @@ static uint64_t place_bytes(struct pm_cuda_layout *layout, uint64_t bytes) {
 static uint64_t matrix_bytes(const struct pm_cuda *cuda, const struct pm_plan_sizes *sizes,
                              enum pm_key_place place, int matrix) {
     const uint64_t n_coefficients = pm_cuda_n_coefficients(sizes, matrix);
-    if (!sizes->has_matrices || (matrix == 2 && !is_bellman(sizes))) {
+    if (!sizes->has_matrices || sizes->share.is_further || (matrix == 2 && !is_bellman(sizes))) {
         return 0;
     }
     if (pm_cuda_streams_matrices(sizes, place)) {
@@ -179,6 +192,9 @@ void pm_cuda_lay_out(const struct pm_cuda *cuda, const struct pm_plan_sizes *siz
     layout->densities[1] = place_bytes(layout, has_b ? pm_density_bytes(sizes->n_vars) : 0);
     layout->counters[0] = place_bytes(layout, PM_GPU_TAKE_SCRATCH_BYTES);
     layout->counters[1] = place_bytes(layout, PM_GPU_TAKE_SCRATCH_BYTES);
+    if (sizes->share.is_further) {
+        return;
+    }
     layout->domain_bytes = cuda->api->domain_bytes(sizes->log_n);
     layout->h_bytes = cuda->api->h_bytes(
         sizes->log_n, is_bellman(sizes) ? PM_GPU_REDUCTION_BELLMAN : PM_GPU_REDUCTION_SNARKJS);
@@ -211,8 +227,9 @@ static uint64_t room_beside_key(const struct pm_plan_device *device,
     return limit != 0 && limit != PM_BUDGET_UNLIMITED ? least(room, limit) : room;
 }
 
+/* 0 for sums over w alone. */
 static uint64_t vector_bytes(const struct pm_plan_sizes *sizes) {
-    return (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
+    return sizes->share.is_further ? 0 : (UINT64_C(1) << sizes->log_n) * PM_FR_BYTES;
 }
 
 static uint64_t classes_bytes(const struct pm_plan_device *device,
@@ -266,7 +283,7 @@ static uint64_t matrix_window_bytes(const struct pm_plan_device *device,
     const uint64_t asked = cuda_of(device)->options.window_bytes;
     const uint64_t w_bytes = sizes->n_vars * PM_FR_BYTES;
     uint64_t matrix_bytes = 0;
-    if (!pm_cuda_streams_matrices(sizes, choices->key)) {
+    if (!pm_cuda_streams_matrices(sizes, choices->key) || sizes->share.is_further) {
         return 0;
     }
     if (asked != 0) {
@@ -422,6 +439,7 @@ void pm_cuda_describe(const struct pm_backend *backend, struct pm_team *team,
                                       .loads_beside = true,
                                       .sums_together = true,
                                       .keeps_staging = true,
+                                      .takes_shares = true,
                                       .memory_bytes = pm_cuda_memory_bytes(cuda),
                                       .keys_bytes =
                                           cuda->api->device_live_bytes(cuda->device, PM_GPU_ONCE),

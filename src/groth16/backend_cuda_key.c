@@ -163,13 +163,16 @@ static pm_status bring(struct pm_cuda_way *way, const struct pm_proving_key *pro
         add_points(proving_key, key, &parts);
     }
     add_densities(proving_key, key, &parts);
-    add_matrices(proving_key, plan, key, &parts);
+    if (!plan->sizes.share.is_further) {
+        add_matrices(proving_key, plan, key, &parts);
+    }
     if (key->layout.end >= TEAM_BYTES_MIN && plan->threads > 1) {
         /* For as long as this takes. Without one the caller copies alone. */
         (void)pm_team_create(plan->threads, &way->team, NULL);
     }
     pm_status status = bring_parts(way, &parts, error);
-    if (status == PM_OK && proving_key->matrices == PM_KEY_MATRICES_RECORDS) {
+    if (status == PM_OK && proving_key->matrices == PM_KEY_MATRICES_RECORDS &&
+        !plan->sizes.share.is_further) {
         status = pm_cuda_bring_records(way, proving_key, key, error);
     }
     status = pm_cuda_way_end(way, status, error);
@@ -188,6 +191,9 @@ static pm_status hold(struct pm_cuda_key *key, const struct pm_gpu_stream *strea
     PM_TRY(api->memory_get(key->cuda->device, NULL, PM_GPU_ONCE, block_name, key->layout.end, NULL,
                            __FILE__, __LINE__, &key->block, error));
     enter(key, block_name, key->block.bytes, false);
+    if (plan->sizes.share.is_further) {
+        return PM_OK;
+    }
     PM_TRY(api->domain_create(stream, plan->sizes.curve, plan->sizes.log_n,
                               is_bellman ? PM_GPU_ROOT_BELLMAN : PM_GPU_ROOT_SNARKJS, 0, 0,
                               &key->domain, error));
@@ -263,6 +269,7 @@ pm_status pm_cuda_open_key(struct pm_backend *backend, const struct pm_proving_k
     struct pm_cuda_key *key = memory;
     key->cuda = cuda;
     key->ledger = ledger;
+    key->sizes = plan->sizes;
     pm_cuda_lay_out(cuda, &plan->sizes, plan->choices.key, &key->layout);
     pm_status status = open_way(key, &way, &staging, error);
     if (status == PM_OK) {

@@ -19,8 +19,12 @@ struct piece {
     uint64_t first, n, first_point, n_points;
 };
 
+/* Of the sum's, before its scalar i. */
 static uint64_t points_before(const struct pm_cuda_sum *sum, uint64_t i) {
-    return sum->compact != NULL ? pm_density_rank(sum->compact, i) : i;
+    const uint64_t first = sum->input.first;
+    return sum->compact != NULL
+               ? pm_density_rank(sum->compact, first + i) - pm_density_rank(sum->compact, first)
+               : i;
 }
 
 /* As much as fits; whole words of a density, but for the last piece. */

@@ -83,6 +83,16 @@ static void find_query(const struct pm_step_data *data, int kind, struct pm_cuda
     sum->total = totals[kind];
 }
 
+/* On the card, where more of the key may be than this proof's share. */
+static const void *find_points(const struct pm_step_data *data, int kind,
+                               const struct pm_cuda_sum *sum) {
+    const struct pm_cuda_key *key = key_of(data);
+    const enum pm_cuda_query query = kinds[kind].query;
+    const uint64_t n_before =
+        pm_cuda_points(&data->plan->sizes, query).first - pm_cuda_points(&key->sizes, query).first;
+    return pm_cuda_at(key, key->layout.points[query] + n_before * sum->group->affine_bytes);
+}
+
 /* Which scalars of w have a point. */
 static pm_status find_density(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum,
                               pm_error *error) {
@@ -92,7 +102,7 @@ static pm_status find_density(const struct pm_step_data *data, int kind, struct 
     const bool of_a = kind == SUM_A;
     const struct pm_density *density = of_a ? &key->a_density : &key->b_density;
     /* snarkjs's A has a point for each variable. Where bellman's has, the bits say nothing. */
-    if (is_bellman ? sum->query->n >= sizes->n_vars : of_a) {
+    if (is_bellman ? (of_a ? sizes->n_a : sizes->n_b) >= sizes->n_vars : of_a) {
         return PM_OK;
     }
     const uint8_t *words = density_place(data, of_a ? 0 : 1);
@@ -105,6 +115,22 @@ static pm_status find_density(const struct pm_step_data *data, int kind, struct 
         sum->compact = density;
     }
     return PM_OK;
+}
+
+/* Of a share: where its first point's scalar stands, and how many there are from there on. */
+static void find_range(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum) {
+    const struct pm_plan_sizes *sizes = &data->plan->sizes;
+    const struct pm_plan_range points = pm_cuda_points(sizes, kinds[kind].query);
+    if (!sizes->share.is_cut || kind == SUM_H || sum->n == 0) {
+        return;
+    }
+    if (sum->compact == NULL) {
+        sum->n = points.n;
+        sum->input.first += points.first;
+        return;
+    }
+    sum->input.first = pm_density_find(sum->compact, points.first);
+    sum->n = pm_density_find(sum->compact, points.first + points.n) - sum->input.first;
 }
 
 static pm_status find_scalars(const struct pm_step_data *data, int kind, struct pm_cuda_sum *sum,
@@ -151,13 +177,14 @@ static pm_status begin(const struct pm_step_data *data, int kind, enum pm_buffer
         .step = kinds[kind].step,
         .n = pm_cuda_n_scalars(&plan->sizes, kinds[kind].step),
         .input = {.curve = plan->sizes.curve, .group = is_g2 ? PM_MSM_G2 : PM_MSM_G1}};
-    if (plan->choices.key == PM_KEY_RESIDENT) {
-        sum->input.points = pm_cuda_at(key, key->layout.points[kinds[kind].query]);
-    }
     find_query(data, kind, sum);
+    if (plan->choices.key == PM_KEY_RESIDENT) {
+        sum->input.points = find_points(data, kind, sum);
+    }
     memset(sum->total, 0, sizeof *sum->total);
     sum->group->set_infinity(sum->total);
     PM_TRY(find_scalars(data, kind, sum, error));
+    find_range(data, kind, sum);
     return find_room(data, scratch, sum, error);
 }
 
@@ -201,10 +228,11 @@ pm_status pm_cuda_msm_b2(struct pm_backend *backend, const struct pm_step_data *
 pm_status pm_cuda_msm_all(struct pm_backend *backend, const struct pm_step_data *data,
                           pm_error *error) {
     struct pm_cuda_sum sums[SUMS];
-    const int n_sums = data->plan->choices.b2 == PM_B2_IN_START ? SUMS : SUM_B2;
+    const int n_kinds = data->plan->choices.b2 == PM_B2_IN_START ? SUMS : SUM_B2;
+    uint32_t n = 0;
     (void)backend;
-    for (int kind = 0; kind < n_sums; ++kind) {
-        PM_TRY(begin(data, kind, PM_BUFFER_SCRATCH_MSM_ALL, &sums[kind], error));
+    for (int kind = data->plan->sizes.share.is_further ? SUM_A : SUM_H; kind < n_kinds; ++kind) {
+        PM_TRY(begin(data, kind, PM_BUFFER_SCRATCH_MSM_ALL, &sums[n++], error));
     }
-    return pm_cuda_sum_streamed(sums, (uint32_t)n_sums, error);
+    return pm_cuda_sum_streamed(sums, n, error);
 }

@@ -75,3 +75,16 @@ uint64_t pm_density_rank(const struct pm_density *density, uint64_t i) {
     }
     return rank;
 }
+
+uint64_t pm_density_find(const struct pm_density *density, uint64_t k) {
+    uint64_t low = 0, high = density->n; /* at most k bits before low; more before high + 1 */
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (pm_density_rank(density, middle + 1) > k) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}

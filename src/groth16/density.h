@@ -47,5 +47,7 @@ void pm_density_set_words(struct pm_density *density, uint64_t first, uint64_t n
 void pm_density_count(struct pm_density *density);
 /* Bits set before variable i <= n: the index of its point. */
 uint64_t pm_density_rank(const struct pm_density *density, uint64_t i);
+/* The variable that has point k < n_set; n for k == n_set. */
+uint64_t pm_density_find(const struct pm_density *density, uint64_t k);
 
 #endif

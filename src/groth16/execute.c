@@ -226,6 +226,9 @@ static pm_status compare_with_plan(struct pm_execution *execution, pm_error *err
 static pm_status compute_on_cpu(struct pm_execution *execution, pm_step_function *function,
                                 pm_error *error) {
     struct pm_step_data seen = execution->data;
+    if (execution->whole_key != NULL) {
+        seen.proving_key = execution->whole_key;
+    }
     for (uint32_t i = 0; i < execution->plan.n_buffers; ++i) {
         if (execution->plan.buffers[i].pool >= PM_POOL_VRAM_0) {
             seen.buffer[execution->plan.buffers[i].id] = NULL;
@@ -254,6 +257,9 @@ static pm_status begin_step(struct pm_execution *execution, pm_error *error) {
     const struct pm_plan *plan = &execution->plan;
     const uint32_t index = execution->next_step;
     PM_TRY(pm_control_check(control, error));
+    if (execution->watch != NULL) {
+        PM_TRY(execution->watch(execution->watch_user, error));
+    }
     pm_control_progress(control, pm_step_name(plan->steps[index].id), index, plan->n_steps);
     execution->records[index].begin_ns = pm_clock_now_ns();
     PM_TRY(go_beside(execution, error));

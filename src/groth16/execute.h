@@ -41,6 +41,10 @@ _Static_assert(PM_BUFFER_IDS <= 64, "a mask has a bit for each buffer");
  * each array. The device lock may be held, so it must not wait for another proof. */
 typedef void pm_release_function(void *user, enum pm_buffer_id which);
 
+/* Asked before each step: not PM_OK, with its error, when the execution is to fail. Does not wait.
+ */
+typedef pm_status pm_watch_function(void *user, pm_error *error);
+
 struct pm_execution {
     /* The caller's, until the end. */
     struct pm_plan plan;
@@ -48,6 +52,10 @@ struct pm_execution {
     struct pm_step_data data; /* lent arrays are in data.buffer */
     pm_release_function *release;
     void *release_user;
+    pm_watch_function *watch; /* NULL: nothing but the control stops it */
+    void *watch_user;
+    /* What steps of the CPU see where data.proving_key is a device's share of it; NULL: that. */
+    const struct pm_proving_key *whole_key;
     struct pm_reservation reservation;
     bool strict;
     /* Its own. */

@@ -107,7 +107,10 @@ static pm_status b2_menu(const struct pm_plan_sizes *sizes, const struct pm_plan
 }
 
 static pm_status check_choices(const struct pm_plan_sizes *sizes,
+                               const struct pm_plan_device *device,
                                const struct pm_plan_choices *choices, pm_error *error) {
+    PM_FAIL_IF(sizes->share.is_cut && !device->takes_shares, error, PM_UNSUPPORTED,
+               "%s makes all of a proof, or nothing", device->name);
     PM_FAIL_IF((unsigned)choices->form > PM_FORM_TWO_VECTORS ||
                    (unsigned)choices->key > PM_KEY_STREAMED ||
                    (unsigned)choices->b2 > PM_B2_FROM_COPY ||
@@ -222,8 +225,10 @@ static void say(char *text, size_t n, const struct menu *menu, uint32_t chosen) 
 }
 
 static void say_why(struct pm_plan *plan, const struct menus *menus, struct pick pick) {
-    char parts[3][PM_PLAN_WHY_BYTES / 3 - 3];
-    say(parts[0], sizeof parts[0], &menus->form, pick.form);
+    char parts[3][PM_PLAN_WHY_BYTES / 3 - 3] = {"sums over w alone"};
+    if (!plan->sizes.share.is_further) {
+        say(parts[0], sizeof parts[0], &menus->form, pick.form);
+    }
     say(parts[1], sizeof parts[1], &menus->key, pick.key);
     say(parts[2], sizeof parts[2], &menus->b2, pick.b2);
     (void)snprintf(plan->why, sizeof plan->why, "%s; %s; %s.", parts[0], parts[1], parts[2]);
@@ -298,7 +303,7 @@ pm_status pm_plan_make(const struct pm_plan_sizes *sizes, const struct pm_plan_d
                        pm_error *error) {
     struct menus menus = {.key = {.n = 0}};
     PM_TRY(pm_plan_check_sizes(sizes, error));
-    PM_TRY(check_choices(sizes, choices, error));
+    PM_TRY(check_choices(sizes, device, choices, error));
     PM_TRY(form_menu(sizes, choices, &menus.form, error));
     PM_TRY(key_menu(sizes, device, choices, &menus.key, error));
     PM_TRY(b2_menu(sizes, device, choices, &menus.b2, error));

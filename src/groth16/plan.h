@@ -64,6 +64,22 @@
  * powers of tau (bellman). */
 enum pm_reduction { PM_REDUCTION_SNARKJS = 0, PM_REDUCTION_BELLMAN = 1 };
 
+/* The sums over w that several devices may make together. */
+enum pm_shared_sum { PM_SHARED_A, PM_SHARED_B1, PM_SHARED_L, PM_SHARED_B2, PM_SHARED_SUMS };
+
+/*
+ * What one of several devices makes of a proof (groth16/plan_share.h): of each sum over w some
+ * points of its query, one behind the other, and on the first device, which sees no further one's,
+ * everything else. Zero: there is but one, which makes it all.
+ */
+struct pm_plan_share {
+    bool is_cut;     /* else everything below is 0 */
+    bool is_further; /* sums over w alone: no vectors, no matrices, no h, nothing after start */
+    struct pm_plan_range {
+        uint64_t first, n;
+    } points[PM_SHARED_SUMS];
+};
+
 /* Everything about key and circuit that decides a size. */
 struct pm_plan_sizes {
     pm_curve_id curve;
@@ -79,6 +95,7 @@ struct pm_plan_sizes {
     uint64_t key_resident_bytes; /* of host memory that the key holds beside it */
     bool rows_sorted;            /* the matrices can be read row by row */
     bool has_matrices;           /* else the caller must bring a, b, c */
+    struct pm_plan_share share;  /* of one of several devices; the counts stay those of the whole */
 };
 
 enum pm_step_id {
@@ -188,6 +205,7 @@ struct pm_plan_device {
     bool loads_beside;     /* w may go up while another proof has the device */
     bool sums_together;    /* can make the sums of a streamed key side by side */
     bool keeps_staging;    /* its staging memory stays with it: once, and for steps beside */
+    bool takes_shares;     /* can make sums of a part of a query's points */
     uint64_t memory_bytes; /* of its pool; UINT64_MAX: not bounded by the device */
     uint64_t keys_bytes;   /* that keys hold beside it */
     /* By enum pm_key_place: of keys_bytes, what this key holds already when it is there in this

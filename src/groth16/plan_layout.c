@@ -4,6 +4,7 @@
 #include "base/budget.h"
 #include "base/limits.h"
 #include "groth16/density.h"
+#include "groth16/plan_share.h"
 #include "groth16/verify.h"
 
 #define STEP(id) (UINT32_C(1) << (id))
@@ -25,6 +26,8 @@ struct layout {
     bool copies_w;  /* there is a w */
     bool beside;    /* and it is loaded before the device is held */
     bool together;  /* the device's sums are one step */
+    bool sums_w;    /* it makes a sum over w */
+    bool is_part;   /* and nothing else: another device makes the rest of the proof */
     bool b2_on_cpu; /* although the plan is for a device */
 };
 
@@ -43,6 +46,11 @@ static void add_step(struct layout *layout, enum pm_step_id id, bool on_cpu) {
         .is_beside = is_beside,
         .on_cpu = layout->device->own_memory && on_cpu,
     };
+}
+
+static bool makes(const struct layout *layout, enum pm_shared_sum sum) {
+    const struct pm_plan_share *share = &layout->plan->sizes.share;
+    return !share->is_cut || share->points[sum].n != 0;
 }
 
 /* a, b and c until only h is left, and its sum. */
@@ -67,6 +75,29 @@ static void add_quotient_steps(struct layout *layout) {
     }
 }
 
+/* Over w, but for B2, and h's where it is made beside them. */
+static void add_sum_steps(struct layout *layout) {
+    if (layout->copies_w && layout->sums_w && (!layout->from_w || layout->is_part)) {
+        add_step(layout, PM_STEP_LOAD_WITNESS, false);
+    }
+    if (layout->device->classifies && layout->sums_w) {
+        add_step(layout, PM_STEP_CLASSIFY, false);
+    }
+    if (layout->together) {
+        add_step(layout, PM_STEP_MSM_ALL, false);
+        return;
+    }
+    if (makes(layout, PM_SHARED_A)) {
+        add_step(layout, PM_STEP_MSM_A, false);
+    }
+    if (makes(layout, PM_SHARED_B1)) {
+        add_step(layout, PM_STEP_MSM_B1, false);
+    }
+    if (makes(layout, PM_SHARED_L)) {
+        add_step(layout, PM_STEP_MSM_L, false);
+    }
+}
+
 static void add_steps(struct layout *layout) {
     struct pm_plan *plan = layout->plan;
     const struct pm_plan_device *device = layout->device;
@@ -76,27 +107,21 @@ static void add_steps(struct layout *layout) {
          * stands between the caller and its arrays. */
         add_step(layout, PM_STEP_KEEP_B, true);
     }
-    add_quotient_steps(layout);
-    if (layout->copies_w && !layout->from_w) {
-        add_step(layout, PM_STEP_LOAD_WITNESS, false);
+    if (!layout->is_part) {
+        add_quotient_steps(layout);
     }
-    if (device->classifies) {
-        add_step(layout, PM_STEP_CLASSIFY, false);
-    }
-    if (layout->together) {
-        add_step(layout, PM_STEP_MSM_ALL, false);
-    } else {
-        add_step(layout, PM_STEP_MSM_A, false);
-        add_step(layout, PM_STEP_MSM_B1, false);
-        add_step(layout, PM_STEP_MSM_L, false);
-    }
+    add_sum_steps(layout);
     if (keeps_b && !device->own_memory) {
         add_step(layout, PM_STEP_KEEP_B, false);
     }
-    if (plan->choices.b2 == PM_B2_IN_START && (!layout->together || layout->b2_on_cpu)) {
+    if (plan->choices.b2 == PM_B2_IN_START && makes(layout, PM_SHARED_B2) &&
+        (!layout->together || layout->b2_on_cpu)) {
         add_step(layout, PM_STEP_MSM_B2, layout->b2_on_cpu);
     }
     plan->n_start_steps = plan->n_steps;
+    if (layout->is_part) {
+        return;
+    }
     if (plan->choices.b2 != PM_B2_IN_START) {
         add_step(layout, PM_STEP_MSM_B2, true);
     }
@@ -291,8 +316,10 @@ static void add_key_buffers(struct layout *layout) {
     if (layout->streamed && !device->own_memory && window_bytes < file_bytes) {
         file_bytes = window_bytes;
     }
-    add_buffer(layout, PM_BUFFER_KEY_FILE, file_bytes, PM_POOL_FILE, ALL_STEPS);
-    add_buffer(layout, PM_BUFFER_KEY_HOST, sizes->key_resident_bytes, PM_POOL_HOST, ALL_STEPS);
+    if (!layout->is_part) { /* what the host holds of the key it holds once */
+        add_buffer(layout, PM_BUFFER_KEY_FILE, file_bytes, PM_POOL_FILE, ALL_STEPS);
+        add_buffer(layout, PM_BUFFER_KEY_HOST, sizes->key_resident_bytes, PM_POOL_HOST, ALL_STEPS);
+    }
     if (!device->own_memory) {
         return;
     }
@@ -341,10 +368,12 @@ static void add_proof_buffers(struct layout *layout) {
         add_buffer(layout, PM_BUFFER_W, sizes->n_vars * PM_FR_BYTES, device->pool,
                    readers_of_w(layout) | STEP(PM_STEP_LOAD_WITNESS));
     }
-    add_buffer(layout, PM_BUFFER_A, vector_bytes, device->pool, until_h | MSMS_OF_H);
-    add_buffer(layout, PM_BUFFER_B, vector_bytes, device->pool,
-               until_h | STEP(PM_STEP_RECOMPUTE_C));
-    if (!layout->two_vectors) {
+    if (!layout->is_part) {
+        add_buffer(layout, PM_BUFFER_A, vector_bytes, device->pool, until_h | MSMS_OF_H);
+        add_buffer(layout, PM_BUFFER_B, vector_bytes, device->pool,
+                   until_h | STEP(PM_STEP_RECOMPUTE_C));
+    }
+    if (!layout->two_vectors && !layout->is_part) {
         add_buffer(layout, PM_BUFFER_C, vector_bytes, device->pool, users_of_c(layout));
     }
     if (device->classifies && device->classes_bytes != NULL) {
@@ -439,8 +468,12 @@ static pm_status lay_out(struct pm_plan *plan, const struct pm_plan_device *devi
         .two_vectors = choices.form == PM_FORM_TWO_VECTORS,
         .streamed = choices.key == PM_KEY_STREAMED,
         .copies_w = device->own_memory || choices.scalars_are_lent,
-        .beside = beside && device->own_memory && choices.vectors == PM_VECTORS_FROM_W,
-        .together = together && choices.key == PM_KEY_STREAMED && device->own_memory,
+        .beside = beside && device->own_memory &&
+                  (choices.vectors == PM_VECTORS_FROM_W || sizes.share.is_further),
+        .together = together && choices.key == PM_KEY_STREAMED && device->own_memory &&
+                    pm_plan_share_has_sums(&sizes.share),
+        .sums_w = pm_plan_share_has_sums(&sizes.share),
+        .is_part = sizes.share.is_further,
         .b2_on_cpu = device->own_memory && (choices.b2 != PM_B2_IN_START || !device->b2_on_device),
     };
     add_steps(&layout);
