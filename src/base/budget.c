@@ -204,6 +204,16 @@ void pm_reservation_shrink(struct pm_reservation *reservation, const uint64_t *b
     (void)pthread_mutex_unlock(&budget->lock);
 }
 
+void pm_reservation_split(struct pm_reservation *reservation, const uint64_t *bytes,
+                          struct pm_reservation *other) {
+    *other = (struct pm_reservation){.budget = reservation->budget};
+    for (uint32_t pool = 0; reservation->budget != NULL && pool < PM_POOLS_MAX; pool++) {
+        const uint64_t has = reservation->bytes[pool];
+        other->bytes[pool] = bytes[pool] < has ? bytes[pool] : has;
+        reservation->bytes[pool] = has - other->bytes[pool];
+    }
+}
+
 void pm_reservation_release(struct pm_reservation *reservation) {
     static const uint64_t nothing[PM_POOLS_MAX];
     pm_reservation_shrink(reservation, nothing);

@@ -51,6 +51,9 @@ pm_status pm_budget_wait(struct pm_budget *budget, const uint64_t *bytes, const 
                          struct pm_reservation *reservation, pm_error *error);
 /* Gives back what exceeds bytes, pool by pool; never takes more. */
 void pm_reservation_shrink(struct pm_reservation *reservation, const uint64_t *bytes);
+/* Hands bytes of one reservation to another one, which holds nothing; each then ends by itself. */
+void pm_reservation_split(struct pm_reservation *reservation, const uint64_t *bytes,
+                          struct pm_reservation *other);
 /* Gives everything back; *reservation holds nothing afterwards and may be released again. */
 void pm_reservation_release(struct pm_reservation *reservation);
 
