@@ -54,7 +54,7 @@ typedef struct pm_plan_options {
     /* Other keys on the device are taken away before the proof, if it needs their memory;
      * otherwise it is theirs. */
     uint32_t evicts_keys;
-    uint32_t reserved;
+    uint32_t all_devices; /* as in pm_prove_options; no other proofs are taken to be there */
 } pm_plan_options;
 
 /* options may be NULL. Errors: INVALID_ARGUMENT, UNSUPPORTED, OVER_BUDGET, NO_MEMORY. */
@@ -118,6 +118,15 @@ PM_API const char *pm_proof_plan_why(const pm_proof_plan *plan);
 /* Why it is for this device; "" where nobody had to choose. */
 PM_API const char *pm_proof_plan_device_why(const pm_proof_plan *plan);
 
+/*
+ * A proof on several devices has a plan for each: the plan itself is that of the first one, which
+ * makes the proof; its parts are those of the others, which make some of its sums at the same time.
+ * A part is a plan like any other, but without parts of its own, and belongs to the whole.
+ */
+PM_API uint32_t pm_proof_plan_n_parts(const pm_proof_plan *plan);
+/* NULL past the end. */
+PM_API const pm_proof_plan *pm_proof_plan_part(const pm_proof_plan *plan, uint32_t index);
+
 /* ---------------------------------------------------------------------------------------------
  * Reports
  * ------------------------------------------------------------------------------------------- */
@@ -155,6 +164,10 @@ typedef struct pm_measured_entry {
 PM_API uint32_t pm_report_n_entries(const pm_report *report);
 PM_API pm_status pm_report_entry(const pm_report *report, uint32_t index, pm_measured_entry *entry);
 PM_API uint32_t pm_report_n_divergences(const pm_report *report);
+/* What the further devices of a proof have done, in the order of the plan's parts; belongs to the
+ * whole. NULL past the end. */
+PM_API uint32_t pm_report_n_parts(const pm_report *report);
+PM_API const pm_report *pm_report_part(const pm_report *report, uint32_t index);
 /* Page-locked memory that stays with the device, when the proof had ended. */
 PM_API uint64_t pm_report_staging_bytes(const pm_report *report);
 

@@ -224,7 +224,8 @@ typedef struct pm_context_options {
  *   "cpu"                   the CPU
  *   "cuda"                  the first card that CUDA shows; "cuda:N" the one with number N, from 0
  *   "cuda:N,M,..."          several: each proof is made by the one with the fewest before it, and
- *                           one that has failed is passed over
+ *                           one that has failed is passed over; or, where a proof asks for that
+ *                           (all_devices), by all on which no other proof is
  *   "auto"                  the first card where it is quicker, else the CPU; a card that cannot be
  *                           used is said once, in the log of the first proof
  *
@@ -557,6 +558,10 @@ typedef struct pm_prove_options {
     uint32_t no_wait;   /* with a budget: BUDGET_BUSY instead of waiting for a turn */
     pm_budget *budget;  /* NULL: none */
     pm_report *report;  /* NULL: none; filled by the time the proof is finished or has failed */
+    /* On a context of several cards: those on which no other proof is or waits make sums of this
+     * one beside the card that makes it. A card that cannot is left out, which the log says. */
+    uint32_t all_devices;
+    uint32_t reserved;
 } pm_prove_options;
 
 /* Where the time and the memory went. */

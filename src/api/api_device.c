@@ -186,6 +186,20 @@ struct pm_device *pm_device_join(struct pm_device *const *devices, uint32_t n, u
     return best;
 }
 
+uint32_t pm_device_join_idle(struct pm_device *const *devices, uint32_t n, bool joins,
+                             struct pm_device **idle) {
+    uint32_t n_idle = 0;
+    (void)pthread_mutex_lock(&queues_lock);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!devices[i]->has_failed && (!joins || devices[i]->n_proofs == 0)) {
+            devices[i]->n_proofs += joins;
+            idle[n_idle++] = devices[i];
+        }
+    }
+    (void)pthread_mutex_unlock(&queues_lock);
+    return n_idle;
+}
+
 void pm_device_leave(struct pm_device *device, pm_status status) {
     if (device == pm_device_cpu()) {
         return;

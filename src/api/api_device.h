@@ -55,6 +55,10 @@ pm_status pm_device_plan(const struct pm_device *device, uint32_t threads,
 /* Joins the shortest queue; a device that has failed is passed over while there is one that has
  * not. n_before, of n devices, are the proofs that were there already. */
 struct pm_device *pm_device_join(struct pm_device *const *devices, uint32_t n, uint32_t *n_before);
+/* Of n devices, those on which no proof is or waits and that have not failed, in their order; how
+ * many there are. joins: each gets one more proof; else those count on which others are, too. */
+uint32_t pm_device_join_idle(struct pm_device *const *devices, uint32_t n, bool joins,
+                             struct pm_device **idle);
 /* The proof needs the device no more; status says how its part went. */
 void pm_device_leave(struct pm_device *device, pm_status status);
 bool pm_device_has_failed(const struct pm_device *device);

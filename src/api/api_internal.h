@@ -34,6 +34,8 @@ struct pm_context {
 struct pm_proof_plan {
     struct pm_plan plan;
     char device_why[PM_DEVICE_WHY_BYTES];
+    uint32_t n_parts; /* of further devices */
+    struct pm_proof_plan *part[PM_DEVICES_MAX - 1];
 };
 
 struct pm_witness {

@@ -2,6 +2,7 @@
 #include "api/api_pending.h"
 
 #include "api/api_resident.h"
+#include "api/api_spread.h"
 #include "base/clock.h"
 
 #include <string.h>
@@ -21,6 +22,16 @@ _Static_assert(
 
 static void give_back_lent(void *user, enum pm_buffer_id which) {
     pm_lent_return(user, (pm_assignment_array)(which - PM_BUFFER_CALLER_INPUTS));
+}
+
+/* When each of the devices that read it has done so. */
+static void give_back_shared(void *user, enum pm_buffer_id which) {
+    struct pm_pending *pending = user;
+    (void)pthread_mutex_lock(&pending->parts->lock);
+    if (pm_parts_is_read(pending->parts, which)) {
+        give_back_lent(&pending->lent, which);
+    }
+    (void)pthread_mutex_unlock(&pending->parts->lock);
 }
 
 /* n_steps when the plan has none of this kind. */
@@ -74,12 +85,9 @@ static void find_sizes(const pm_key *key, const struct pm_lent *lent, struct pm_
     }
 }
 
-static pm_status make_plan_for(const struct pm_device *device, pm_context *context,
-                               const pm_key *key, const struct pm_lent *lent,
-                               const pm_prove_options *options, const pm_control *control,
-                               struct pm_plan *plan, pm_error *error) {
-    struct pm_plan_sizes sizes;
-    struct pm_device_keys keys = {.may_go = false};
+/* As far as they do not depend on the device. */
+static struct pm_plan_choices choices_of(const pm_key *key, const struct pm_lent *lent,
+                                         const pm_prove_options *options) {
     const bool has_vectors = lent->array[PM_ARRAY_A] != NULL;
     const uint64_t publics_bytes = (uint64_t)key->proving_key.header.n_public * PM_FR_BYTES;
     struct pm_plan_choices choices = {.form = (enum pm_form)options->form,
@@ -94,26 +102,69 @@ static pm_status make_plan_for(const struct pm_device *device, pm_context *conte
                                       .no_self_verify = options->no_self_verify != 0,
                                       .pending_bytes = sizeof(struct pm_pending) + publics_bytes};
     choose_limits(options, &choices);
-    find_sizes(key, lent, &sizes);
-    PM_TRY(pm_resident_find((pm_key *)(uintptr_t)key, device->backend, true, control, keys.is_there,
-                            error));
-    return pm_device_plan(device, pm_context_threads(context), &sizes, &keys, &choices, plan,
-                          error);
+    return choices;
 }
 
-/* *choice is the device that the plan is for, whatever is returned. */
-static pm_status make_plan(pm_context *context, const pm_key *key, const struct pm_lent *lent,
-                           const pm_prove_options *options, const pm_control *control,
-                           struct pm_device_choice *choice, struct pm_plan *plan, pm_error *error) {
+/* A proof while it is planned: a device, or several. */
+struct planning {
+    pm_context *context;
+    const pm_key *key;
+    const struct pm_lent *lent;
+    const pm_prove_options *options;
+    const pm_control *control;
+    uint32_t excluded; /* devices that take no part, as in pm_spread_wish */
+    struct pm_device_choice choice;
+    struct pm_spread *spread; /* NULL: */
+    struct pm_plan plan;      /* else the first one's */
+};
+
+static pm_status make_plan_for_one(struct planning *planning, pm_error *error) {
+    const pm_key *key = planning->key;
+    const struct pm_device *device = planning->choice.device;
+    struct pm_plan_sizes sizes;
+    struct pm_device_keys keys = {.may_go = false};
+    const struct pm_plan_choices choices = choices_of(key, planning->lent, planning->options);
+    find_sizes(key, planning->lent, &sizes);
+    PM_TRY(pm_resident_find((pm_key *)(uintptr_t)key, device->backend, &sizes.share, true,
+                            planning->control, keys.is_there, error));
+    return pm_device_plan(device, pm_context_threads(planning->context), &sizes, &keys, &choices,
+                          &planning->plan, error);
+}
+
+static pm_status make_plan_for(struct planning *planning, pm_error *error) {
+    struct pm_plan_sizes sizes;
+    const struct pm_plan_choices choices =
+        choices_of(planning->key, planning->lent, planning->options);
+    find_sizes(planning->key, planning->lent, &sizes);
+    const struct pm_spread_wish wish = {.key = (pm_key *)(uintptr_t)planning->key,
+                                        .sizes = &sizes,
+                                        .choices = &choices,
+                                        .threads = pm_context_threads(planning->context),
+                                        .excluded = planning->excluded,
+                                        .control = planning->control};
+    if (planning->options->all_devices != 0) {
+        PM_TRY(pm_spread_create(&planning->context->devices, &wish, &planning->choice,
+                                &planning->spread, error));
+    }
+    if (planning->spread == NULL) {
+        return make_plan_for_one(planning, error);
+    }
+    planning->plan = planning->spread->plan[0];
+    return PM_OK;
+}
+
+/* choice.device is the one that the plan is for, whatever is returned. */
+static pm_status make_plan(struct planning *planning, pm_error *error) {
     struct pm_plan_sizes sizes;
     pm_error own = PM_ERROR_INIT;
-    find_sizes(key, lent, &sizes);
-    pm_context_choose_device(context, key, &sizes, false, control, choice);
-    pm_status status =
-        make_plan_for(choice->device, context, key, lent, options, control, plan, &own);
+    find_sizes(planning->key, planning->lent, &sizes);
+    pm_context_choose_device(planning->context, planning->key, &sizes, false, planning->control,
+                             &planning->choice);
+    pm_status status = make_plan_for(planning, &own);
     if (status != PM_OK &&
-        pm_devices_fall_back(&context->devices, false, control, status, &own, choice)) {
-        status = make_plan_for(choice->device, context, key, lent, options, control, plan, &own);
+        pm_devices_fall_back(&planning->context->devices, false, planning->control, status, &own,
+                             &planning->choice)) {
+        status = make_plan_for(planning, &own);
     }
     if (status != PM_OK) {
         pm_error_copy(error, &own);
@@ -121,15 +172,24 @@ static pm_status make_plan(pm_context *context, const pm_key *key, const struct 
     return status;
 }
 
-static pm_status reserve(const pm_prove_options *options, const struct pm_plan *plan,
-                         const pm_control *control, struct pm_reservation *reservation,
+/* What all devices of the proof need, at once: who has some of it waits for nobody else. */
+static pm_status reserve(const struct planning *planning, struct pm_reservation *reservation,
                          pm_error *error) {
+    const pm_prove_options *options = planning->options;
+    const pm_control *control = planning->control;
     uint64_t bytes[PM_POOLS_MAX];
     *reservation = (struct pm_reservation){0};
     if (options->budget == NULL) {
         return PM_OK;
     }
-    pm_plan_remaining(plan, 0, bytes);
+    pm_plan_remaining(&planning->plan, 0, bytes);
+    for (uint32_t i = 1; planning->spread != NULL && i < planning->spread->n; ++i) {
+        uint64_t more_bytes[PM_POOLS_MAX];
+        pm_plan_remaining(&planning->spread->plan[i], 0, more_bytes);
+        for (uint32_t pool = 0; pool < PM_POOLS_MAX; ++pool) {
+            bytes[pool] += more_bytes[pool];
+        }
+    }
     return options->no_wait != 0
                ? pm_budget_try(options->budget, bytes, reservation, error)
                : pm_budget_wait(options->budget, bytes, control, reservation, error);
@@ -153,11 +213,11 @@ static void copy_publics(pm_context *context, const struct pm_lent *lent, pm_cur
     }
 }
 
-static void fill_execution(struct pm_pending *pending, const struct pm_plan *plan,
-                           const struct pm_reservation *reservation, const pm_control *control) {
+static void fill_execution(struct pm_pending *pending, const struct planning *planning,
+                           const struct pm_reservation *reservation) {
     struct pm_execution *execution = &pending->execution;
     pm_context *context = pending->context;
-    execution->plan = *plan;
+    execution->plan = planning->plan;
     execution->backend = pending->choice.device->backend;
     execution->strict = context->strict;
     execution->release = give_back_lent;
@@ -171,17 +231,35 @@ static void fill_execution(struct pm_pending *pending, const struct pm_plan *pla
                                             .sums = &execution->sums,
                                             .team = context->team,
                                             .body = context->body,
-                                            .control = control};
+                                            .control = planning->control};
     for (uint32_t i = 0; i < PM_LENT_ARRAYS; ++i) {
         execution->data.buffer[PM_BUFFER_CALLER_INPUTS + i] =
             (void *)(uintptr_t)pending->lent.array[i];
     }
 }
 
+/* Of the reservation, each part has its own. */
+static void fill_parts(struct pm_pending *pending, const struct pm_spread *spread,
+                       uint64_t handle_bytes) {
+    struct pm_execution *first = &pending->execution;
+    first->release = give_back_shared;
+    first->release_user = pending;
+    pending->parts = pm_parts_create((uint8_t *)pending + handle_bytes, spread, first);
+    for (uint32_t i = 0; i < pending->parts->n; ++i) {
+        uint64_t bytes[PM_POOLS_MAX];
+        pm_plan_remaining(&spread->plan[i + 1], 0, bytes);
+        pm_reservation_split(&first->reservation, bytes,
+                             &pending->parts->part[i].execution.reservation);
+    }
+}
+
 /* Everything goes, also the handle. Its log ends with it, so the report is filled first. */
 static void pending_destroy(struct pm_pending *pending) {
     pm_execution_end(&pending->execution);
+    pm_parts_end(pending->parts, pending->key);
     pm_report_fill(pending->report, &pending->execution, pending->choice.why);
+    pm_parts_fill_report(pending->parts, pending->report);
+    pm_parts_destroy(pending->parts);
     pm_lent_return_all(&pending->lent);
     pm_proving_key_forget_densities(&pending->with_densities);
     pm_resident_give_up(pending->key, pending->resident);
@@ -189,21 +267,27 @@ static void pending_destroy(struct pm_pending *pending) {
     pm_memory_free(pending);
 }
 
-/* Takes over *lent and *reservation on success. */
-static pm_status pending_create(pm_context *context, const pm_key *key, struct pm_lent *lent,
-                                const struct pm_device_choice *choice, const struct pm_plan *plan,
-                                struct pm_reservation *reservation, const pm_control *control,
-                                struct pm_pending **out, pm_error *error) {
+/* Takes over *lent, *reservation and the further devices on success. */
+static pm_status pending_create(struct planning *planning, struct pm_lent *lent,
+                                struct pm_reservation *reservation, struct pm_pending **out,
+                                pm_error *error) {
     void *buffer = NULL;
-    PM_TRY(pm_memory_alloc(NULL, "pending proof", plan->choices.pending_bytes, PM_MEMORY_SECRET,
-                           &buffer, error));
+    const pm_key *key = planning->key;
+    PM_TRY(pm_memory_alloc(NULL, "pending proof", planning->plan.choices.pending_bytes,
+                           PM_MEMORY_SECRET, &buffer, error));
     struct pm_pending *pending = buffer;
-    pending->context = context;
+    pending->context = planning->context;
     pending->key = pm_key_retain(key);
     pending->lent = *lent;
-    pending->choice = *choice;
-    copy_publics(context, lent, key->proving_key.header.curve, pending->publics);
-    fill_execution(pending, plan, reservation, control);
+    pending->choice = planning->choice;
+    copy_publics(planning->context, lent, key->proving_key.header.curve, pending->publics);
+    fill_execution(pending, planning, reservation);
+    if (planning->spread != NULL) {
+        fill_parts(pending, planning->spread,
+                   sizeof *pending + (uint64_t)key->proving_key.header.n_public * PM_FR_BYTES);
+        pm_spread_destroy(planning->spread, false);
+        planning->spread = NULL;
+    }
     *reservation = (struct pm_reservation){0};
     lent->held = 0;
     *out = pending;
@@ -254,47 +338,66 @@ static pm_status take_densities(struct pm_pending *pending, pm_error *error) {
     return PM_OK;
 }
 
-/* Nothing after start asks for them. */
+/* Nothing after start asks for them, nor for the first device's share of the key. */
 static void forget_densities(struct pm_pending *pending) {
-    if (pending->execution.data.proving_key == &pending->with_densities) {
-        pm_proving_key_forget_densities(&pending->with_densities);
-        pending->execution.data.proving_key = &pending->key->proving_key;
-    }
+    pm_proving_key_forget_densities(&pending->with_densities);
+    pending->execution.data.proving_key = &pending->key->proving_key;
+    pending->execution.whole_key = NULL;
 }
 
-/* What the device needs before the first step: nothing has been computed, nothing given back. */
-static pm_status bring(struct pm_pending *pending, const pm_control *control, pm_error *error) {
+/* What the devices need before the first step: nothing has been computed, nothing given back.
+ * *unable: the part whose device cannot have it; UINT32_MAX: it is the first device. */
+static pm_status bring(struct pm_pending *pending, const pm_control *control, uint32_t *unable,
+                       pm_error *error) {
     struct pm_execution *execution = &pending->execution;
+    *unable = UINT32_MAX;
     PM_TRY(take_densities(pending, error));
     PM_TRY(pm_resident_acquire(pending->key, pending->choice.device, &execution->plan, control,
                                &pending->resident, error));
     execution->data.resident = pm_resident_on_device(pending->resident);
-    return PM_OK;
+    return pending->parts == NULL
+               ? PM_OK
+               : pm_parts_bring(pending->parts, pending->key, execution, control, unable, error);
+}
+
+/* When the parts have made their sums, their devices are free. */
+static pm_status run_beside_parts(struct pm_pending *pending, pm_error *error) {
+    struct pm_execution *execution = &pending->execution;
+    pm_error own = PM_ERROR_INIT;
+    PM_TRY(pm_report_make_room(pending->report, pending->parts->n, error));
+    pm_parts_start(pending->parts);
+    pm_status status = pm_execution_run(execution, execution->plan.n_start_steps, &own);
+    status = pm_parts_join(pending->parts, execution, execution->data.control, status, &own);
+    pm_parts_end(pending->parts, pending->key);
+    if (status != PM_OK) {
+        pm_error_copy(error, &own);
+    }
+    return status;
 }
 
 static pm_status run_start(struct pm_pending *pending, pm_error *error) {
     struct pm_execution *execution = &pending->execution;
-    PM_TRY(pm_execution_run(execution, execution->plan.n_start_steps, error));
+    PM_TRY(pending->parts != NULL
+               ? run_beside_parts(pending, error)
+               : pm_execution_run(execution, execution->plan.n_start_steps, error));
     forget_densities(pending);
     return pm_mapping_check(&pending->key->mapping, error);
 }
 
-/* The proof leaves its device on failure. */
-static pm_status admit(pm_context *context, const pm_key *key, struct pm_lent *lent,
-                       const pm_prove_options *options, const struct pm_device_choice *choice,
-                       const struct pm_plan *plan, const pm_control *control,
-                       struct pm_pending **pending, pm_error *error) {
+/* The proof leaves its devices on failure. */
+static pm_status admit(struct planning *planning, struct pm_lent *lent, struct pm_pending **pending,
+                       pm_error *error) {
     struct pm_reservation reservation;
-    pm_status status = reserve(options, plan, control, &reservation, error);
+    pm_status status = reserve(planning, &reservation, error);
     if (status == PM_OK) {
-        status =
-            pending_create(context, key, lent, choice, plan, &reservation, control, pending, error);
+        status = pending_create(planning, lent, &reservation, pending, error);
         if (status != PM_OK) {
             pm_reservation_release(&reservation);
         }
     }
     if (status != PM_OK) {
-        pm_device_leave(choice->device, status);
+        pm_device_leave(planning->choice.device, status);
+        pm_spread_destroy(planning->spread, true);
     }
     return status;
 }
@@ -303,7 +406,6 @@ static pm_status admit(pm_context *context, const pm_key *key, struct pm_lent *l
 static pm_status prepare(pm_context *context, const pm_key *key, struct pm_lent *lent,
                          const pm_prove_options *options, const pm_control *control,
                          struct pm_pending **pending, pm_error *error) {
-    struct pm_plan plan;
     const pm_vk *vk = NULL;
     PM_TRY(check_options(options, error));
     PM_FAIL_IF(needs_densities(key) && !brings_densities(lent), error, PM_INVALID_ARGUMENT,
@@ -320,35 +422,37 @@ static pm_status prepare(pm_context *context, const pm_key *key, struct pm_lent 
         /* First, so that a damaged verifying key costs no proof. */
         PM_TRY(pm_key_shared_vk(context, key, &vk, error));
     }
-    struct pm_device_choice choice;
-    const pm_status status = make_plan(context, key, lent, options, control, &choice, &plan, error);
+    struct planning planning = {
+        .context = context, .key = key, .lent = lent, .options = options, .control = control};
+    const pm_status status = make_plan(&planning, error);
     if (status != PM_OK) {
-        pm_device_leave(choice.device, status);
+        pm_device_leave(planning.choice.device, status);
         return status;
     }
-    PM_TRY(admit(context, key, lent, options, &choice, &plan, control, pending, error));
+    PM_TRY(admit(&planning, lent, pending, error));
     (*pending)->vk = vk;
     return PM_OK;
 }
 
-/* Brings what the device needs. Where the context may choose, and the card cannot even have that,
- * the CPU makes the proof: *pending becomes another one, or NULL with everything in *lent again. */
-static pm_status begin(struct pm_pending **pending, struct pm_lent *lent,
-                       const pm_prove_options *options, const pm_control *control,
-                       pm_error *error) {
+/* Whether one of the further devices is the reason, and the proof goes on without it. */
+static bool leaves_out(const struct pm_pending *pending, uint32_t unable, pm_status status,
+                       const pm_error *because, struct planning *planning) {
+    if (unable == UINT32_MAX || (status != PM_OVER_BUDGET && status != PM_UNSUPPORTED &&
+                                 status != PM_NO_MEMORY && status != PM_DEVICE)) {
+        return false;
+    }
+    struct pm_part *part = &pending->parts->part[unable];
+    planning->excluded |= pm_spread_bit(&pending->context->devices, part->device);
+    part->status = status;
+    pm_spread_tell(part->execution.plan.device_name, because, planning->control, &planning->choice);
+    return true;
+}
+
+/* The same proof, planned again: *pending becomes another one, or NULL with everything in *lent
+ * again. */
+static pm_status start_over(struct pm_pending **pending, struct pm_lent *lent,
+                            struct planning *planning, pm_error *error) {
     struct pm_pending *given = *pending;
-    pm_context *context = given->context;
-    pm_error own = PM_ERROR_INIT;
-    pm_status status = bring(given, control, &own);
-    struct pm_device_choice choice = given->choice;
-    if (status == PM_OK) {
-        return PM_OK;
-    }
-    if (!pm_devices_fall_back(&context->devices, false, control, status, &own, &choice)) {
-        pm_error_copy(error, &own);
-        return status;
-    }
-    struct pm_plan plan;
     pm_key *key = pm_key_retain(given->key);
     const pm_vk *vk = given->vk;
     const uint64_t begin_ns = given->begin_ns;
@@ -358,18 +462,49 @@ static pm_status begin(struct pm_pending **pending, struct pm_lent *lent,
     given->report = NULL;
     pending_destroy(given);
     *pending = NULL;
-    status = make_plan_for(choice.device, context, key, lent, options, control, &plan, error);
-    if (status == PM_OK) {
-        status = admit(context, key, lent, options, &choice, &plan, control, pending, error);
+    pm_status status = make_plan_for(planning, error);
+    if (status != PM_OK) {
+        pm_device_leave(planning->choice.device, status);
+    } else {
+        status = admit(planning, lent, pending, error);
     }
     pm_key_destroy(key);
     if (status == PM_OK) {
         (*pending)->vk = vk;
         (*pending)->begin_ns = begin_ns;
         (*pending)->report = report;
-        status = bring(*pending, control, error);
     }
     return status;
+}
+
+/* Brings what the devices need. Where a further one cannot have it, it is left out; where the
+ * context may choose, and the card cannot even have that, the CPU makes the proof. *pending and
+ * *lent as of start_over(). */
+static pm_status begin(struct pm_pending **pending, struct pm_lent *lent,
+                       const pm_prove_options *options, const pm_control *control,
+                       pm_error *error) {
+    pm_context *context = (*pending)->context;
+    struct planning planning = {.context = context,
+                                .key = (*pending)->key,
+                                .lent = lent,
+                                .options = options,
+                                .control = control};
+    for (;;) {
+        pm_error own = PM_ERROR_INIT;
+        uint32_t unable = 0;
+        const pm_status status = bring(*pending, control, &unable, &own);
+        if (status == PM_OK) {
+            return PM_OK;
+        }
+        planning.choice = (*pending)->choice;
+        if (!leaves_out(*pending, unable, status, &own, &planning) &&
+            !pm_devices_fall_back(&context->devices, false, control, status, &own,
+                                  &planning.choice)) {
+            pm_error_copy(error, &own);
+            return status;
+        }
+        PM_TRY(start_over(pending, lent, &planning, error));
+    }
 }
 
 pm_status pm_pending_start(pm_context *context, const pm_key *key, struct pm_lent *lent,

@@ -3,6 +3,7 @@
  * api/api_pending.h - a proof between its halves, and what it is made from.
  *
  *   start    check, plan, reserve -> handle -> steps of start -> B2 begins in the background
+ *            (on several devices: beside the steps of the other ones, whose sums are added)
  *   finish   join B2 -> steps of finish: assembly, self-verification -> everything is given back
  *   drop     stop and join B2 -> everything is given back
  */
@@ -10,6 +11,7 @@
 #define PM_API_API_PENDING_H
 
 #include "api/api_internal.h"
+#include "api/api_parts.h"
 #include "api/api_report.h"
 #include "groth16/execute.h"
 #include "par/background.h"
@@ -50,6 +52,7 @@ struct pm_pending {
     const pm_vk *vk;                /* the key's; NULL: no self-verification */
     struct pm_device_choice choice; /* the device until start has returned, and why */
     struct pm_resident *resident;
+    struct pm_parts *parts; /* further devices, behind the handle itself; NULL: none */
     struct pm_execution execution;
     struct pm_proving_key with_densities; /* for keys that have none; zero otherwise */
     struct pm_lent lent;

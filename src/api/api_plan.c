@@ -2,6 +2,7 @@
 #include "api/api_pending.h"
 
 #include "api/api_resident.h"
+#include "api/api_spread.h"
 #include "base/limits.h"
 #include "groth16/plan_device.h"
 #include "groth16/plan_sizes.h"
@@ -120,7 +121,7 @@ static pm_status new_plan(pm_proof_plan **plan, pm_error *error) {
 /* What is made is the caller's only if it is whole. */
 static pm_status hand_over(pm_proof_plan *made, pm_status status, pm_proof_plan **plan) {
     if (status != PM_OK) {
-        pm_memory_free(made);
+        pm_proof_plan_destroy(made);
         return status;
     }
     *plan = made;
@@ -148,6 +149,41 @@ pm_status pm_proof_plan_create(const pm_circuit_sizes *sizes, const pm_plan_opti
     return make(&read, &device, &choices, plan, error);
 }
 
+/* Those of the further devices, if there are any; *spread is destroyed. */
+static pm_status take_parts(struct pm_spread *spread, pm_proof_plan *plan, pm_error *error) {
+    pm_status status = PM_OK;
+    for (uint32_t i = 1; spread != NULL && status == PM_OK && i < spread->n; i++) {
+        status = new_plan(&plan->part[plan->n_parts], error);
+        if (status == PM_OK) {
+            plan->part[plan->n_parts++]->plan = spread->plan[i];
+        }
+    }
+    if (spread != NULL) {
+        plan->plan = spread->plan[0];
+    }
+    pm_spread_destroy(spread, false);
+    return status;
+}
+
+static pm_status plan_spread(pm_context *context, const pm_key *key,
+                             const struct pm_plan_sizes *sizes, const pm_plan_options *options,
+                             const struct pm_plan_choices *choices, uint32_t threads,
+                             struct pm_device_choice *choice, pm_proof_plan *plan,
+                             pm_error *error) {
+    const struct pm_spread_wish wish = {.key = (pm_key *)(uintptr_t)key,
+                                        .sizes = sizes,
+                                        .choices = choices,
+                                        .threads = threads,
+                                        .is_plan = true,
+                                        .keys_may_go = options->evicts_keys != 0};
+    struct pm_spread *spread = NULL;
+    if (options->all_devices == 0) {
+        return PM_OK;
+    }
+    PM_TRY(pm_spread_create(&context->devices, &wish, choice, &spread, error));
+    return take_parts(spread, plan, error);
+}
+
 /* For the device that options name, or the one that the context would take. */
 static pm_status make_on(pm_context *context, const pm_key *key, const struct pm_plan_sizes *sizes,
                          const pm_plan_options *options, const struct pm_plan_choices *choices,
@@ -165,11 +201,16 @@ static pm_status make_on(pm_context *context, const pm_key *key, const struct pm
     pm_context_choose_device(context, key, sizes, true, NULL, &choice);
     struct pm_device_keys keys = {.may_go = options->evicts_keys != 0};
     if (key != NULL) {
-        (void)pm_resident_find((pm_key *)(uintptr_t)key, choice.device->backend, false, NULL,
-                               keys.is_there, NULL);
+        (void)pm_resident_find((pm_key *)(uintptr_t)key, choice.device->backend, &sizes->share,
+                               false, NULL, keys.is_there, NULL);
     }
     pm_status status =
-        pm_device_plan(choice.device, threads, sizes, &keys, choices, &made->plan, &own);
+        plan_spread(context, key, sizes, options, choices, threads, &choice, made, error);
+    if (status != PM_OK || made->n_parts != 0) {
+        memcpy(made->device_why, choice.why, sizeof choice.why);
+        return hand_over(made, status, plan);
+    }
+    status = pm_device_plan(choice.device, threads, sizes, &keys, choices, &made->plan, &own);
     if (status != PM_OK &&
         pm_devices_fall_back(&context->devices, true, NULL, status, &own, &choice)) {
         status = pm_device_plan(choice.device, threads, sizes, &keys, choices, &made->plan, &own);
@@ -209,7 +250,18 @@ pm_status pm_proof_plan_of_key(pm_context *context, const pm_key *key,
 }
 
 void pm_proof_plan_destroy(pm_proof_plan *plan) {
+    for (uint32_t i = 0; plan != NULL && i < plan->n_parts; i++) {
+        pm_memory_free(plan->part[i]);
+    }
     pm_memory_free(plan);
+}
+
+uint32_t pm_proof_plan_n_parts(const pm_proof_plan *plan) {
+    return plan == NULL ? 0 : plan->n_parts;
+}
+
+const pm_proof_plan *pm_proof_plan_part(const pm_proof_plan *plan, uint32_t index) {
+    return index >= pm_proof_plan_n_parts(plan) ? NULL : plan->part[index];
 }
 
 /* ---------------------------------------------------------------------------------------------

@@ -15,13 +15,33 @@ pm_status pm_report_create(pm_report **report, pm_error *error) {
 }
 
 void pm_report_destroy(pm_report *report) {
+    for (uint32_t i = 0; report != NULL && i < report->n_parts_made; ++i) {
+        pm_memory_free(report->part[i]);
+    }
     pm_memory_free(report);
+}
+
+pm_status pm_report_make_room(pm_report *report, uint32_t n, pm_error *error) {
+    while (report != NULL && report->n_parts_made < n) {
+        PM_TRY(pm_report_create(&report->part[report->n_parts_made], error));
+        ++report->n_parts_made;
+    }
+    for (uint32_t i = 0; report != NULL && i < n; ++i) {
+        pm_report_clear(report->part[i]);
+        report->plan.part[i] = &report->part[i]->plan;
+    }
+    if (report != NULL) {
+        report->n_parts = n;
+        report->plan.n_parts = n;
+    }
+    return PM_OK;
 }
 
 void pm_report_clear(pm_report *report) {
     if (report != NULL) {
         report->has_plan = false;
         report->n_divergences = report->n_entries = 0;
+        report->n_parts = report->plan.n_parts = 0;
         memset(report->records, 0, sizeof report->records);
     }
 }
@@ -50,6 +70,14 @@ void pm_report_fill(pm_report *report, const struct pm_execution *execution,
 
 const pm_proof_plan *pm_report_plan(const pm_report *report) {
     return report == NULL || !report->has_plan ? NULL : &report->plan;
+}
+
+uint32_t pm_report_n_parts(const pm_report *report) {
+    return report == NULL ? 0 : report->n_parts;
+}
+
+const pm_report *pm_report_part(const pm_report *report, uint32_t index) {
+    return index >= pm_report_n_parts(report) ? NULL : report->part[index];
 }
 
 pm_status pm_report_step(const pm_report *report, uint32_t index, pm_measured_step *step) {

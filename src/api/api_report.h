@@ -20,7 +20,12 @@ struct pm_report {
     uint64_t staging_bytes;
     uint32_t n_entries;
     struct pm_ledger_entry entries[PM_REPORT_ENTRIES_MAX];
+    uint32_t n_parts, n_parts_made; /* of a proof on several devices; of part that are there */
+    struct pm_report *part[PM_DEVICES_MAX - 1];
 };
+
+/* Room for the reports of n further devices. report may be NULL. Errors: NO_MEMORY. */
+pm_status pm_report_make_room(pm_report *report, uint32_t n, pm_error *error);
 
 /* Copies what an execution that has ended leaves behind: its plan, times, and log; and why it was
  * on its device. report may be NULL. */

@@ -3,6 +3,7 @@
 
 #include "api/api_internal.h"
 #include "base/clock.h"
+#include "groth16/plan_share.h"
 
 #include <errno.h>
 
@@ -11,11 +12,19 @@
 
 struct pm_resident {
     struct pm_resident *next;
-    struct pm_device *device; /* a reference */
-    enum pm_key_place place;  /* all of the key, or what a streamed one keeps there */
+    struct pm_device *device;   /* a reference */
+    enum pm_key_place place;    /* all of the key, or what a streamed one keeps there */
+    struct pm_plan_share share; /* where it is one of several devices for a proof */
     uint32_t n_users;
     void *on_device; /* what open_key() gave */
 };
+
+/* Whether a proof with this share finds what it needs. */
+static bool serves(const struct pm_resident *resident, const struct pm_backend *backend,
+                   const struct pm_plan_share *share) {
+    return resident->device->backend == backend &&
+           (!resident->share.is_cut || pm_plan_share_equal(&resident->share, share));
+}
 
 void pm_residents_init(struct pm_residents *residents) {
     residents->first = NULL;
@@ -66,10 +75,13 @@ static pm_status open_resident(struct pm_key *key, struct pm_device *device,
     struct pm_resident *made = buffer;
     *made = (struct pm_resident){.next = key->residents.first,
                                  .device = pm_device_retain(device),
-                                 .place = plan->choices.key};
+                                 .place = plan->choices.key,
+                                 .share = plan->sizes.share};
     struct pm_backend *backend = device->backend;
-    const pm_status status = backend->table->open_key(
-        backend, &key->proving_key, plan, &key->ledger, control, &made->on_device, error);
+    struct pm_proving_key seen;
+    pm_proving_key_cut(&key->proving_key, &made->share, &seen);
+    const pm_status status = backend->table->open_key(backend, &seen, plan, &key->ledger, control,
+                                                      &made->on_device, error);
     if (status != PM_OK) {
         pm_device_give_up(device);
         pm_memory_free(made);
@@ -91,7 +103,7 @@ pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
     PM_TRY(lock_residents(&key->residents, control, error));
     struct pm_resident *found = key->residents.first;
     while (found != NULL &&
-           (found->device->backend != backend || found->place != plan->choices.key)) {
+           (!serves(found, backend, &plan->sizes.share) || found->place != plan->choices.key)) {
         found = found->next;
     }
     pm_status status = PM_OK;
@@ -126,9 +138,9 @@ bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend) {
     return found != NULL;
 }
 
-pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend, bool waits,
-                           const pm_control *control, bool is_there[PM_KEY_STREAMED + 1],
-                           pm_error *error) {
+pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend,
+                           const struct pm_plan_share *share, bool waits, const pm_control *control,
+                           bool is_there[PM_KEY_STREAMED + 1], pm_error *error) {
     for (int place = 0; place <= PM_KEY_STREAMED; ++place) {
         is_there[place] = backend->table->open_key != NULL;
     }
@@ -144,7 +156,7 @@ pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend,
         is_there[place] = false;
     }
     for (const struct pm_resident *at = key->residents.first; at != NULL; at = at->next) {
-        is_there[at->place] |= at->device->backend == backend;
+        is_there[at->place] |= serves(at, backend, share);
     }
     (void)pthread_mutex_unlock(&key->residents.lock);
     return PM_OK;

@@ -27,9 +27,9 @@ void pm_residents_init(struct pm_residents *residents);
 /* When no proof uses them any more: with the key. */
 void pm_residents_close(struct pm_residents *residents);
 
-/* What plan needs of key on its device, for a proof that gives it up when it has ended. *resident
- * is NULL for a device that keeps nothing; else it keeps the device open. Errors: those of
- * open_key(), NO_MEMORY, CANCELLED, DEADLINE. */
+/* What plan needs of key on its device, or all of it where that is there already, for a proof that
+ * gives it up when it has ended. *resident is NULL for a device that keeps nothing; else it keeps
+ * the device open. Errors: those of open_key(), NO_MEMORY, CANCELLED, DEADLINE. */
 pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
                               const struct pm_plan *plan, const pm_control *control,
                               struct pm_resident **resident, pm_error *error);
@@ -37,11 +37,11 @@ pm_status pm_resident_acquire(struct pm_key *key, struct pm_device *device,
 void pm_resident_give_up(struct pm_key *key, struct pm_resident *resident);
 /* Whether the key is there, in whatever way, or about to come; waits for nobody. */
 bool pm_resident_is_on(struct pm_key *key, const struct pm_backend *backend);
-/* In which ways the key is there, by enum pm_key_place. Waits for one that is on its way; with
- * waits false it counts as there in every way. Errors: CANCELLED, DEADLINE. */
-pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend, bool waits,
-                           const pm_control *control, bool is_there[PM_KEY_STREAMED + 1],
-                           pm_error *error);
+/* In which ways the key, or so much of it, is there, by enum pm_key_place. Waits for one that is on
+ * its way; with waits false it counts as there in every way. Errors: CANCELLED, DEADLINE. */
+pm_status pm_resident_find(struct pm_key *key, const struct pm_backend *backend,
+                           const struct pm_plan_share *share, bool waits, const pm_control *control,
+                           bool is_there[PM_KEY_STREAMED + 1], pm_error *error);
 /* For pm_step_data. NULL for NULL. */
 void *pm_resident_on_device(const struct pm_resident *resident);
 /* Takes off the device what no proof uses. Returns how many are left in use. */
