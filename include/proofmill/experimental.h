@@ -170,6 +170,8 @@ PM_API uint32_t pm_report_n_parts(const pm_report *report);
 PM_API const pm_report *pm_report_part(const pm_report *report, uint32_t index);
 /* Page-locked memory that stays with the device, when the proof had ended. */
 PM_API uint64_t pm_report_staging_bytes(const pm_report *report);
+/* What its device held of the key then. */
+PM_API uint64_t pm_report_key_bytes(const pm_report *report);
 
 /* ---------------------------------------------------------------------------------------------
  * Blinding by the caller

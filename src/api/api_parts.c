@@ -279,8 +279,9 @@ void pm_parts_destroy(struct pm_parts *parts) {
     }
 }
 
-void pm_parts_fill_report(const struct pm_parts *parts, struct pm_report *report) {
+void pm_parts_fill_report(const struct pm_parts *parts, const struct pm_key *key,
+                          struct pm_report *report) {
     for (uint32_t i = 0; parts != NULL && report != NULL && i < report->n_parts; ++i) {
-        pm_report_fill(report->part[i], &parts->part[i].execution, "");
+        pm_report_fill(report->part[i], &parts->part[i].execution, key, "");
     }
 }

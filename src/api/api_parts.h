@@ -86,6 +86,7 @@ void pm_parts_end(struct pm_parts *parts, struct pm_key *key);
 /* After all else; the memory stays the caller's. NULL is fine. */
 void pm_parts_destroy(struct pm_parts *parts);
 /* NULL is fine for either. */
-void pm_parts_fill_report(const struct pm_parts *parts, struct pm_report *report);
+void pm_parts_fill_report(const struct pm_parts *parts, const struct pm_key *key,
+                          struct pm_report *report);
 
 #endif

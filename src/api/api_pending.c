@@ -257,8 +257,8 @@ static void fill_parts(struct pm_pending *pending, const struct pm_spread *sprea
 static void pending_destroy(struct pm_pending *pending) {
     pm_execution_end(&pending->execution);
     pm_parts_end(pending->parts, pending->key);
-    pm_report_fill(pending->report, &pending->execution, pending->choice.why);
-    pm_parts_fill_report(pending->parts, pending->report);
+    pm_report_fill(pending->report, &pending->execution, pending->key, pending->choice.why);
+    pm_parts_fill_report(pending->parts, pending->key, pending->report);
     pm_parts_destroy(pending->parts);
     pm_lent_return_all(&pending->lent);
     pm_proving_key_forget_densities(&pending->with_densities);

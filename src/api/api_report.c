@@ -47,7 +47,7 @@ void pm_report_clear(pm_report *report) {
 }
 
 void pm_report_fill(pm_report *report, const struct pm_execution *execution,
-                    const char *device_why) {
+                    const struct pm_key *key, const char *device_why) {
     if (report == NULL) {
         return;
     }
@@ -57,6 +57,9 @@ void pm_report_fill(pm_report *report, const struct pm_execution *execution,
     memcpy(report->records, execution->records, sizeof report->records);
     report->n_divergences = execution->n_divergences;
     report->staging_bytes = 0;
+    report->key_bytes = execution->plan.device_pool >= PM_POOL_VRAM_0
+                            ? pm_ledger_pool_live_bytes(&key->ledger, execution->plan.device_pool)
+                            : 0;
     if (execution->backend->table->staging_bytes != NULL) {
         report->staging_bytes = execution->backend->table->staging_bytes(execution->backend);
     }
@@ -122,6 +125,10 @@ pm_status pm_report_entry(const pm_report *report, uint32_t index, pm_measured_e
 
 uint64_t pm_report_staging_bytes(const pm_report *report) {
     return report == NULL || !report->has_plan ? 0 : report->staging_bytes;
+}
+
+uint64_t pm_report_key_bytes(const pm_report *report) {
+    return report == NULL || !report->has_plan ? 0 : report->key_bytes;
 }
 
 uint32_t pm_report_n_divergences(const pm_report *report) {

@@ -17,7 +17,7 @@ struct pm_report {
     pm_proof_plan plan;
     struct pm_step_record records[PM_PLAN_STEPS_MAX];
     uint32_t n_divergences;
-    uint64_t staging_bytes;
+    uint64_t staging_bytes, key_bytes;
     uint32_t n_entries;
     struct pm_ledger_entry entries[PM_REPORT_ENTRIES_MAX];
     uint32_t n_parts, n_parts_made; /* of a proof on several devices; of part that are there */
@@ -27,10 +27,10 @@ struct pm_report {
 /* Room for the reports of n further devices. report may be NULL. Errors: NO_MEMORY. */
 pm_status pm_report_make_room(pm_report *report, uint32_t n, pm_error *error);
 
-/* Copies what an execution that has ended leaves behind: its plan, times, and log; and why it was
- * on its device. report may be NULL. */
+/* Copies what an execution with key that has ended leaves behind: its plan, times, and log; and why
+ * it was on its device. report may be NULL. */
 void pm_report_fill(pm_report *report, const struct pm_execution *execution,
-                    const char *device_why);
+                    const struct pm_key *key, const char *device_why);
 /* Forgets the proof before. report may be NULL. */
 void pm_report_clear(pm_report *report);
 

@@ -273,7 +273,7 @@ struct pm_cli_beside {
     uint64_t pinned_bytes; /* page-locked, for a card */
 };
 struct pm_proof_plan;
-/* What a plan takes of that. */
+/* What a plan takes of that, on all of its devices. */
 uint64_t pm_cli_pinned_bytes(const struct pm_proof_plan *plan);
 uint64_t pm_cli_beside_bytes(const struct pm_cli *cli, const struct pm_cli_beside *beside);
 /* OVER_BUDGET, with the allowance. */
@@ -288,9 +288,10 @@ pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key
 
 /* cli_memory.c: what a run holds beside the buffers of its proof. */
 struct pm_cli_holdings {
-    uint64_t key_mapped_bytes, key_memory_bytes, key_device_bytes, json_bytes;
+    uint64_t key_mapped_bytes, key_memory_bytes, json_bytes;
 };
-/* Remembers for --stats what each phase of prove_stats held. report may be NULL. */
+/* Remembers for --stats what each phase of prove_stats held, and for the JSON result what each of
+ * several devices did. report may be NULL. */
 void pm_cli_keep_phase_bytes(struct pm_cli *cli, const pm_report *report);
 /* Prints the tables, or adds "memory" to the JSON result. */
 void pm_cli_memory(struct pm_cli *cli, const pm_report *report,

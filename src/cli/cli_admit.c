@@ -67,12 +67,14 @@ uint64_t pm_cli_beside_bytes(const struct pm_cli *cli, const struct pm_cli_besid
 
 uint64_t pm_cli_pinned_bytes(const pm_proof_plan *plan) {
     const char *name;
+    uint64_t bytes = 0;
     for (uint32_t i = 0; (name = pm_proof_plan_pool(plan, i)) != NULL; i++) {
-        if (strcmp(name, "pinned") == 0) {
-            return pm_proof_plan_peak_bytes(plan, i);
-        }
+        bytes += strcmp(name, "pinned") == 0 ? pm_proof_plan_peak_bytes(plan, i) : 0;
     }
-    return 0;
+    for (uint32_t i = 0; i < pm_proof_plan_n_parts(plan); i++) {
+        bytes = sum(bytes, pm_cli_pinned_bytes(pm_proof_plan_part(plan, i)));
+    }
+    return bytes;
 }
 
 /* What the program takes and, where it is read into memory, the key's file. */
@@ -100,7 +102,8 @@ static pm_plan_options plan_options(const struct pm_cli *cli, uint64_t memory_by
                              .form = cli->form,
                              .residency = cli->residency,
                              .b2 = cli->b2,
-                             .no_self_verify = cli->no_self_verify};
+                             .no_self_verify = cli->no_self_verify,
+                             .all_devices = 1};
 }
 
 /* ---------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ static bool measure_resident(const pm_planned_buffer *planned, const pm_report *
     *bytes = is_file     ? holdings->key_mapped_bytes
              : is_host   ? holdings->key_memory_bytes
              : is_pinned ? pm_report_staging_bytes(report)
-                         : holdings->key_device_bytes;
+                         : pm_report_key_bytes(report);
     return !is_file || planned->bytes == *bytes;
 }
 
@@ -219,6 +219,7 @@ static bool plans_all_of(const pm_proof_plan *plan, const char *pool, uint64_t b
     return false;
 }
 
+/* holdings NULL: of a further device, which holds nothing of the process's. */
 static json_t *unplanned_json(const pm_report *report, const pm_proof_plan *plan,
                               const struct pm_cli_holdings *holdings) {
     json_t *lines = json_array();
@@ -228,6 +229,9 @@ static json_t *unplanned_json(const pm_report *report, const pm_proof_plan *plan
             is_first_of_its_line(report, i, &entry)) {
             (void)json_array_append_new(lines, unplanned_line_json(report, &entry));
         }
+    }
+    if (holdings == NULL) {
+        return lines;
     }
     if (!plans_all_of(plan, "file", holdings->key_mapped_bytes)) {
         add_other(lines, "key, all that is mapped", "file", "file mapping",
@@ -310,8 +314,49 @@ uint64_t pm_cli_planned_host_bytes(const pm_proof_plan *plan, uint32_t step) {
     return 0;
 }
 
+static const char *device_of(const pm_report *report) {
+    pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
+    return pm_proof_plan_choices(pm_report_plan(report), &choices) == PM_OK ? choices.device : "";
+}
+
+/* What one of several devices did, and for how long. */
+static json_t *device_json(const pm_report *report) {
+    const pm_proof_plan *plan = pm_report_plan(report);
+    const uint32_t pool = pm_cli_device_pool(plan);
+    json_t *json = json_object(), *steps = json_object();
+    (void)json_object_set_new(json, "device", json_string(device_of(report)));
+    for (uint32_t i = 0; i < pm_proof_plan_n_steps(plan); i++) {
+        pm_planned_step planned;
+        pm_measured_step measured = {0};
+        if (pm_proof_plan_step(plan, i, &planned) == PM_OK && planned.on_cpu == 0 &&
+            pm_report_step(report, i, &measured) == PM_OK && measured.end_ns != 0) {
+            (void)json_object_set_new(
+                steps, planned.name,
+                json_real((double)(measured.end_ns - measured.begin_ns) / 1e6));
+        }
+    }
+    (void)json_object_set_new(json, "steps_ms", steps);
+    (void)json_object_set_new(json, "key_bytes", bytes_json(pm_report_key_bytes(report)));
+    (void)json_object_set_new(
+        json, "peak_bytes",
+        bytes_json(measured_peak_bytes(report, pm_proof_plan_pool(plan, pool))));
+    return json;
+}
+
+static void keep_devices(struct pm_cli *cli, const pm_report *report) {
+    json_t *devices = json_array();
+    (void)json_array_append_new(devices, device_json(report));
+    for (uint32_t i = 0; i < pm_report_n_parts(report); i++) {
+        (void)json_array_append_new(devices, device_json(pm_report_part(report, i)));
+    }
+    (void)json_object_set_new(cli->result, "devices", devices);
+}
+
 void pm_cli_keep_phase_bytes(struct pm_cli *cli, const pm_report *report) {
     const pm_proof_plan *plan = pm_report_plan(report);
+    if (pm_report_n_parts(report) != 0) {
+        keep_devices(cli, report);
+    }
     pm_circuit_sizes sizes = {.struct_bytes = (uint32_t)sizeof sizes};
     if (plan == NULL || pm_proof_plan_sizes(plan, &sizes) != PM_OK) {
         return;
@@ -364,7 +409,7 @@ static void print_line(const json_t *line, bool is_planned) {
                   number_of(line, "measured_bytes", measured), steps, text_of(line, "source"));
 }
 
-static void print_tables(const json_t *memory) {
+static void print_device(const json_t *memory) {
     size_t i;
     const json_t *line;
     char planned[24], measured[24], number[24];
@@ -398,19 +443,46 @@ static void print_tables(const json_t *memory) {
                   number_of(memory, "divergences", number));
 }
 
-void pm_cli_memory(struct pm_cli *cli, const pm_report *report,
-                   const struct pm_cli_holdings *holdings) {
-    const pm_proof_plan *plan = pm_report_plan(report);
-    if (plan == NULL) {
-        return;
+static void print_tables(const json_t *memory) {
+    size_t i;
+    const json_t *part;
+    print_device(memory);
+    json_array_foreach(json_object_get(memory, "parts"), i, part) {
+        (void)fprintf(stderr, "\nbeside it, on %s\n", text_of(part, "device"));
+        print_device(part);
     }
+}
+
+/* holdings as of unplanned_json(). */
+static json_t *memory_json(const pm_report *report, const struct pm_cli_holdings *holdings) {
+    static const struct pm_cli_holdings none;
+    const pm_proof_plan *plan = pm_report_plan(report);
     json_t *memory = json_object();
-    (void)json_object_set_new(memory, "buffers", planned_json(report, plan, holdings));
+    (void)json_object_set_new(memory, "buffers",
+                              planned_json(report, plan, holdings != NULL ? holdings : &none));
     (void)json_object_set_new(memory, "unplanned", unplanned_json(report, plan, holdings));
     (void)json_object_set_new(memory, "steps", steps_json(report, plan));
     (void)json_object_set_new(memory, "pools", pools_json(report, plan));
     (void)json_object_set_new(memory, "divergences", json_integer(pm_report_n_divergences(report)));
     (void)json_object_set_new(memory, "why", json_string(pm_proof_plan_why(plan)));
+    return memory;
+}
+
+void pm_cli_memory(struct pm_cli *cli, const pm_report *report,
+                   const struct pm_cli_holdings *holdings) {
+    if (pm_report_plan(report) == NULL) {
+        return;
+    }
+    json_t *memory = memory_json(report, holdings);
+    for (uint32_t i = 0; i < pm_report_n_parts(report); i++) {
+        json_t *part = memory_json(pm_report_part(report, i), NULL);
+        if (i == 0) {
+            (void)json_object_set_new(memory, "parts", json_array());
+        }
+        (void)json_object_set_new(part, "device",
+                                  json_string(device_of(pm_report_part(report, i))));
+        (void)json_array_append_new(json_object_get(memory, "parts"), part);
+    }
     if (!cli->json) {
         pm_cli_progress_clear(cli);
         print_tables(memory);

@@ -186,6 +186,7 @@ static json_t *alternatives_json(struct pm_cli *cli, const struct pm_cli_plannin
     base.device = planning->options.device;
     base.threads = planning->options.threads;
     base.memory_bytes = 0;
+    base.all_devices = planning->options.all_devices;
     (void)json_array_append_new(rows, row_json("this plan", plan));
     for (uint32_t form = 1; form <= 2; form++) {
         pm_plan_options other = base;
@@ -226,6 +227,32 @@ static json_t *alternatives_json(struct pm_cli *cli, const struct pm_cli_plannin
  * All of it
  * ------------------------------------------------------------------------------------------- */
 
+/* What is the same of a device's own plan and of the whole. */
+static void add_plan(json_t *json, const pm_proof_plan *plan) {
+    pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
+    (void)pm_proof_plan_choices(plan, &choices);
+    (void)json_object_set_new(json, "choices", choices_json(&choices));
+    (void)json_object_set_new(json, "why", json_string(pm_proof_plan_why(plan)));
+    (void)json_object_set_new(json, "steps", steps_json(plan));
+    (void)json_object_set_new(json, "buffers", buffers_json(plan));
+    (void)json_object_set_new(json, "pools", pools_json(plan));
+}
+
+/* Of the further devices. */
+static json_t *parts_json(const pm_proof_plan *plan) {
+    json_t *parts = json_array();
+    for (uint32_t i = 0; i < pm_proof_plan_n_parts(plan); i++) {
+        const pm_proof_plan *part = pm_proof_plan_part(plan, i);
+        pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
+        json_t *json = json_object();
+        (void)pm_proof_plan_choices(part, &choices);
+        (void)json_object_set_new(json, "device", json_string(choices.device));
+        add_plan(json, part);
+        (void)json_array_append_new(parts, json);
+    }
+    return parts;
+}
+
 json_t *pm_cli_plan_json(struct pm_cli *cli, const struct pm_cli_planning *planning,
                          const pm_proof_plan *plan) {
     pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
@@ -242,11 +269,10 @@ json_t *pm_cli_plan_json(struct pm_cli *cli, const struct pm_cli_planning *plann
     (void)json_object_set_new(json, "threads", number(choices.threads));
     (void)json_object_set_new(json, "limit_bytes", number(cli->mem_bytes));
     (void)json_object_set_new(json, "beside_bytes", number(planning->beside_bytes));
-    (void)json_object_set_new(json, "choices", choices_json(&choices));
-    (void)json_object_set_new(json, "why", json_string(pm_proof_plan_why(plan)));
-    (void)json_object_set_new(json, "steps", steps_json(plan));
-    (void)json_object_set_new(json, "buffers", buffers_json(plan));
-    (void)json_object_set_new(json, "pools", pools_json(plan));
+    add_plan(json, plan);
+    if (pm_proof_plan_n_parts(plan) != 0) {
+        (void)json_object_set_new(json, "parts", parts_json(plan));
+    }
     (void)json_object_set_new(json, "alternatives",
                               alternatives_json(cli, planning, plan, &choices));
     return json;

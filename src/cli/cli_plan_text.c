@@ -258,10 +258,22 @@ static void print_alternatives(const struct pm_cli *cli, const json_t *plan) {
     }
 }
 
+/* What one device does, and when. */
+static void print_device(const struct pm_cli *cli, const json_t *plan) {
+    size_t i;
+    const json_t *pool;
+    print_buffers(cli, plan);
+    print_steps(cli, plan);
+    print_between(cli, plan);
+    json_array_foreach(json_object_get(plan, "pools"), i, pool) {
+        print_pool(cli, plan, pool);
+    }
+}
+
 void pm_cli_plan_text(const struct pm_cli *cli, const json_t *plan) {
     char limit[PM_CLI_SIZE_CHARS], beside[PM_CLI_SIZE_CHARS];
     size_t i;
-    const json_t *pool;
+    const json_t *part;
     print_circuit(cli, json_object_get(plan, "circuit"));
     pm_cli_print(cli, "\nplan for %s, %" PRIu64 " thread%s", text_of(plan, "device"),
                  number_of(plan, "threads"), number_of(plan, "threads") == 1 ? "" : "s");
@@ -274,11 +286,11 @@ void pm_cli_plan_text(const struct pm_cli *cli, const json_t *plan) {
     if (json_object_get(plan, "device_why") != NULL) {
         pm_cli_print(cli, "  %s: %s.\n", text_of(plan, "device"), text_of(plan, "device_why"));
     }
-    print_buffers(cli, plan);
-    print_steps(cli, plan);
-    print_between(cli, plan);
-    json_array_foreach(json_object_get(plan, "pools"), i, pool) {
-        print_pool(cli, plan, pool);
+    print_device(cli, plan);
+    json_array_foreach(json_object_get(plan, "parts"), i, part) {
+        pm_cli_print(cli, "\nbeside it, on %s\n  %s\n", text_of(part, "device"),
+                     text_of(part, "why"));
+        print_device(cli, part);
     }
     pm_cli_print(cli, "\n   '.' is resident with the key or lent, '#' is the proof's own\n");
     print_alternatives(cli, plan);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 pm_status pm_cli_proving_report(struct pm_cli *cli, struct pm_cli_proving *run) {
-    const bool is_wanted = cli->stats || cli->memory_table || cli->trace_path != NULL;
+    /* Of several devices, what each has done is told in any case. */
+    const bool is_wanted = cli->stats || cli->memory_table || cli->trace_path != NULL ||
+                           (cli->device != NULL && strchr(cli->device, ',') != NULL);
     return is_wanted ? pm_report_create(&run->report, &cli->error) : PM_OK;
 }
 
@@ -20,7 +22,8 @@ pm_prove_options pm_cli_proving_options(const struct pm_cli *cli,
                               .form = cli->form,
                               .residency = cli->residency,
                               .b2 = cli->b2,
-                              .report = run->report};
+                              .report = run->report,
+                              .all_devices = 1};
 }
 
 pm_status pm_cli_proving_publics(struct pm_cli *cli, struct pm_cli_proving *run,
@@ -82,11 +85,8 @@ void pm_cli_proving_failed(struct pm_cli *cli, struct pm_cli_proving *run) {
 }
 
 static void tell_of_memory(struct pm_cli *cli, const struct pm_cli_proving *run) {
-    pm_key_facts now = {.struct_bytes = (uint32_t)sizeof now};
-    (void)pm_key_get_facts(run->key, &now); /* the proof has brought it to its device */
     const struct pm_cli_holdings holdings = {.key_mapped_bytes = run->facts.mapped_bytes,
                                              .key_memory_bytes = run->facts.memory_bytes,
-                                             .key_device_bytes = now.device_bytes,
                                              .json_bytes =
                                                  run->n_proof_bytes + run->n_public_bytes};
     pm_cli_memory(cli, run->report, &holdings);

@@ -353,6 +353,22 @@ static void print_device_stats(const pm_prove_stats *prove) {
     }
 }
 
+/* Of several devices, each step of each. */
+static void print_devices(const json_t *devices) {
+    size_t i;
+    const json_t *device;
+    json_array_foreach(devices, i, device) {
+        const char *name, *at = json_string_value(json_object_get(device, "device"));
+        json_t *ms;
+        (void)fprintf(stderr, "%-20s %12.1f MiB for proving, %.1f MiB of the key\n", at,
+                      json_number_value(json_object_get(device, "peak_bytes")) / 1048576,
+                      json_number_value(json_object_get(device, "key_bytes")) / 1048576);
+        json_object_foreach(json_object_get(device, "steps_ms"), name, ms) {
+            (void)fprintf(stderr, "  %-18s %12.3f ms\n", name, json_number_value(ms));
+        }
+    }
+}
+
 static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
     const pm_prove_stats *prove = &cli->prove_stats;
     pm_cli_progress_clear(cli);
@@ -384,6 +400,7 @@ static void print_stats(struct pm_cli *cli, uint64_t total_ns) {
     if (prove->device != NULL) {
         print_device_stats(prove);
     }
+    print_devices(json_object_get(cli->result, "devices"));
     if (cli->context != NULL) {
         (void)fprintf(stderr, "%-20s %12u, %s arithmetic\n", "threads",
                       pm_context_threads(cli->context), pm_context_arithmetic(cli->context));

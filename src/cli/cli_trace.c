@@ -17,7 +17,7 @@
 
 #define PROCESS 1
 /* Rows of the display. */
-enum { ROW_COMMAND = 1, ROW_STEPS = 2, ROW_DEVICE = 3 };
+enum { ROW_COMMAND = 1, ROW_STEPS = 2, ROW_DEVICE = 3 /* and behind it further devices */ };
 
 struct trace {
     json_t *events;
@@ -61,9 +61,19 @@ static void add_counter(struct trace *trace, const char *name, uint64_t at_ns, u
     (void)json_object_set_new(event, "args", args);
 }
 
-/* Steps that a card computes have a row of their own. */
-static void add_steps(struct trace *trace, const pm_report *report, const pm_proof_plan *plan) {
+static const char *device_of(const pm_proof_plan *plan) {
+    pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
+    return pm_proof_plan_choices(plan, &choices) == PM_OK ? choices.device : "";
+}
+
+/* Steps that a card computes have a row of their own; row: that of this one. */
+static void add_steps(struct trace *trace, const pm_report *report, int row) {
+    const pm_proof_plan *plan = pm_report_plan(report);
     const uint32_t device_pool = pm_cli_device_pool(plan);
+    char counter[64] = "planned: device, key included";
+    if (row != ROW_DEVICE) {
+        (void)snprintf(counter, sizeof counter, "planned: %s, key included", device_of(plan));
+    }
     for (uint32_t i = 0; i < pm_proof_plan_n_steps(plan); i++) {
         pm_planned_step planned;
         pm_measured_step measured;
@@ -82,22 +92,27 @@ static void add_steps(struct trace *trace, const pm_report *report, const pm_pro
         (void)json_object_set_new(args, "lock_wait_ms",
                                   json_real((double)measured.lock_wait_ns / 1e6));
         add_span(trace, planned.name, planned.in_start ? "start" : "finish",
-                 planned.on_cpu ? ROW_STEPS : ROW_DEVICE, measured.begin_ns, measured.end_ns, args);
-        add_counter(trace, "planned: host, key included", measured.begin_ns, planned_bytes);
+                 planned.on_cpu ? ROW_STEPS : row, measured.begin_ns, measured.end_ns, args);
+        if (row == ROW_DEVICE) {
+            add_counter(trace, "planned: host, key included", measured.begin_ns, planned_bytes);
+        }
         if (device_pool != UINT32_MAX) {
-            add_counter(trace, "planned: device, key included", measured.begin_ns,
+            add_counter(trace, counter, measured.begin_ns,
                         pm_proof_plan_live_bytes(plan, device_pool, i));
         }
     }
 }
 
 /* A name for the life of one buffer: the ends of a span meet by category and id. Unplanned buffers
- * are numbered behind the planned ones, by their source line. */
-static uint32_t life_of(const pm_measured_entry *entry) {
-    return entry->buffer != UINT32_MAX ? entry->buffer : 1000 + entry->line;
+ * are numbered behind the planned ones, by their source line; those of each device behind those of
+ * the one before. */
+static uint32_t life_of(const pm_measured_entry *entry, int row) {
+    return (uint32_t)(row - ROW_DEVICE) * 100000 +
+           (entry->buffer != UINT32_MAX ? entry->buffer : 1000 + entry->line);
 }
 
-static void add_entries(struct trace *trace, const pm_report *report) {
+/* Of a further device, only its own memory is counted: the lent arrays are the first one's, too. */
+static void add_entries(struct trace *trace, const pm_report *report, int row) {
     for (uint32_t i = 0; i < pm_report_n_entries(report); i++) {
         pm_measured_entry entry;
         if (pm_report_entry(report, i, &entry) != PM_OK) {
@@ -108,7 +123,7 @@ static void add_entries(struct trace *trace, const pm_report *report) {
         json_t *event = add_event(trace, entry.released != 0 ? "e" : "b", entry.name, ROW_STEPS);
         (void)snprintf(source, sizeof source, "%s:%u", entry.file, entry.line);
         (void)json_object_set_new(event, "cat", json_string("buffer"));
-        (void)json_object_set_new(event, "id", json_integer(life_of(&entry)));
+        (void)json_object_set_new(event, "id", json_integer(life_of(&entry, row)));
         (void)json_object_set_new(event, "ts", microseconds(trace, entry.at_ns));
         (void)json_object_set_new(args, "bytes", json_integer((json_int_t)entry.bytes));
         (void)json_object_set_new(args, "mechanism", json_string(entry.mechanism));
@@ -119,12 +134,34 @@ static void add_entries(struct trace *trace, const pm_report *report) {
         (void)json_object_set_new(args, "in_device_lock", json_boolean(entry.in_device_lock));
         (void)json_object_set_new(event, "args", args);
         (void)snprintf(counter, sizeof counter, "live: %s", entry.pool);
-        add_counter(trace, counter, entry.at_ns, entry.live_bytes);
+        if (row == ROW_DEVICE || strncmp(entry.pool, "vram:", 5) == 0) {
+            add_counter(trace, counter, entry.at_ns, entry.live_bytes);
+        }
+    }
+}
+
+/* What the devices of a proof have done, or the CPU. */
+static void add_proof(struct trace *trace, const pm_report *report, json_t *facts) {
+    const pm_proof_plan *plan = pm_report_plan(report);
+    (void)json_object_set_new(facts, "device", json_string(device_of(plan)));
+    if (pm_cli_device_pool(plan) != UINT32_MAX) {
+        add_name(trace, "thread_name", ROW_DEVICE, device_of(plan));
+    }
+    add_steps(trace, report, ROW_DEVICE);
+    add_entries(trace, report, ROW_DEVICE);
+    (void)json_object_set_new(facts, "plan", json_string(pm_proof_plan_why(plan)));
+    for (uint32_t i = 0; i < pm_report_n_parts(report); i++) {
+        const pm_report *part = pm_report_part(report, i);
+        const int row = ROW_DEVICE + 1 + (int)i;
+        if (pm_report_plan(part) != NULL) {
+            add_name(trace, "thread_name", row, device_of(pm_report_plan(part)));
+            add_steps(trace, part, row);
+            add_entries(trace, part, row);
+        }
     }
 }
 
 pm_status pm_cli_trace_text(struct pm_cli *cli, const pm_report *report, char **text) {
-    const pm_proof_plan *plan = pm_report_plan(report);
     struct trace trace = {.events = json_array(), .origin_ns = cli->start_ns};
     add_name(&trace, "process_name", ROW_COMMAND, "proofmill prove");
     add_name(&trace, "thread_name", ROW_COMMAND, "command");
@@ -138,16 +175,8 @@ pm_status pm_cli_trace_text(struct pm_cli *cli, const pm_report *report, char **
     (void)json_object_set_new(facts, "version", json_string(pm_version()));
     /* Of CLOCK_MONOTONIC, for whoever lays other records beside this one. */
     (void)json_object_set_new(facts, "origin_ns", json_integer((json_int_t)cli->start_ns));
-    if (plan != NULL) {
-        pm_plan_options choices = {.struct_bytes = (uint32_t)sizeof choices};
-        (void)pm_proof_plan_choices(plan, &choices);
-        (void)json_object_set_new(facts, "device", json_string(choices.device));
-        if (pm_cli_device_pool(plan) != UINT32_MAX) {
-            add_name(&trace, "thread_name", ROW_DEVICE, choices.device);
-        }
-        add_steps(&trace, report, plan);
-        add_entries(&trace, report);
-        (void)json_object_set_new(facts, "plan", json_string(pm_proof_plan_why(plan)));
+    if (pm_report_plan(report) != NULL) {
+        add_proof(&trace, report, facts);
     }
     json_t *whole = json_object();
     (void)json_object_set_new(whole, "traceEvents", trace.events);

@@ -287,6 +287,7 @@ pm_status pm_cmd_plan(struct pm_cli *cli) {
                     .form = cli->form,
                     .residency = cli->residency,
                     .b2 = cli->b2,
+                    .all_devices = 1,
                     .caller_vectors = cli->caller_vectors,
                     .caller_scalars = cli->caller_vectors ? PM_CLI_SCALARS_MONTGOMERY : 0}};
     const pm_status status = plan(cli, &planning);

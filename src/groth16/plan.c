@@ -224,13 +224,36 @@ static void say(char *text, size_t n, const struct menu *menu, uint32_t chosen) 
                                 : "");
 }
 
+/* Which points one of several devices has. */
+static void say_share(char *text, size_t n, const struct pm_plan_share *share) {
+    static const char *const names[PM_SHARED_SUMS] = {"a", "b1", "l", "b2"};
+    const char *before = "of the sums over w it makes points ";
+    size_t at = 0;
+    for (int i = 0; i < PM_SHARED_SUMS && at < n; i++) {
+        const struct pm_plan_range *range = &share->points[i];
+        if (range->n != 0) {
+            at += (size_t)snprintf(text + at, n - at, "%s%llu-%llu of %s", before,
+                                   (unsigned long long)range->first,
+                                   (unsigned long long)(range->first + range->n - 1), names[i]);
+            before = ", ";
+        }
+    }
+    if (at == 0) {
+        (void)snprintf(text, n, "no sum over w is made here");
+    }
+}
+
 static void say_why(struct pm_plan *plan, const struct menus *menus, struct pick pick) {
-    char parts[3][PM_PLAN_WHY_BYTES / 3 - 3] = {"sums over w alone"};
+    char parts[3][PM_PLAN_WHY_BYTES / 3 - 3] = {"neither vectors nor h"};
     if (!plan->sizes.share.is_further) {
         say(parts[0], sizeof parts[0], &menus->form, pick.form);
     }
     say(parts[1], sizeof parts[1], &menus->key, pick.key);
-    say(parts[2], sizeof parts[2], &menus->b2, pick.b2);
+    if (plan->sizes.share.is_cut) {
+        say_share(parts[2], sizeof parts[2], &plan->sizes.share);
+    } else {
+        say(parts[2], sizeof parts[2], &menus->b2, pick.b2);
+    }
     (void)snprintf(plan->why, sizeof plan->why, "%s; %s; %s.", parts[0], parts[1], parts[2]);
 }
 
