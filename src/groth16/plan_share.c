@@ -63,7 +63,7 @@ void pm_plan_shares(const struct pm_plan_sizes *sizes, uint32_t n, bool with_b2,
         line.n[i] = sum != PM_SHARED_B2 || with_b2 ? pm_plan_query_points(sizes, sum) : 0;
         line.work += line.n[i] * work_of_point(sum);
     }
-    const uint64_t first_work = sizes->n_h * WORK_G1 + (WORK_ROW << sizes->log_n);
+    const uint64_t first_work = sizes->n_h * WORK_G1 + ((uint64_t)WORK_ROW << sizes->log_n);
     const uint64_t each = (first_work + line.work) / n;
     uint64_t begin = 0, end = each > first_work ? each - first_work : 0;
     for (uint32_t i = 0; i < n; ++i) {

@@ -245,6 +245,63 @@ if [ -z "$is_static" ]; then
     json '"of the 2 that were asked for" in j["stats"]["device_why"]'
     verifies
 
+    # One proof on several: what was planned for each, what was measured on it.
+    on_fake 0 FAKE_GPU_COUNT=3 plan --device cuda:0,1,2 --sizes bn128,12,4000,1
+    prints "plan for cuda:0"
+    prints "beside it, on cuda:1"
+    prints "beside it, on cuda:2"
+    prints "vram:2"
+    on_fake 0 FAKE_GPU_COUNT=2 plan --device cuda:1,0 --json
+    json 'j["plan"]["device"] == "cuda:1" and [x["device"] for x in j["plan"]["parts"]] == ["cuda:0"]'
+    on_fake 0 FAKE_GPU_COUNT=2 plan --device cuda:0,1 --json
+    cp out planned.json
+    on_fake 0 FAKE_GPU_COUNT=2 prove --device cuda:0,1 --stats --memory --trace trace.json --json
+    json '[x["device"] for x in j["devices"]] == ["cuda:0", "cuda:1"] and j["device"] == "cuda:0"'
+    json 'all(x["steps_ms"] and x["key_bytes"] > 0 and x["peak_bytes"] > 0 for x in j["devices"])'
+    json '"msm h" in j["devices"][0]["steps_ms"] and "msm h" not in j["devices"][1]["steps_ms"]'
+    json '"sums are made beside it by cuda:1" in j["stats"]["device_why"]'
+    json 'all([(x["buffer"], x["bytes"], x["pool"]) for x in plan["buffers"]]
+              == [(x["buffer"], x["planned_bytes"], x["pool"]) for x in memory["buffers"]]
+              for planned in [json.load(open("planned.json"))["plan"]]
+              for plan, memory in [(planned, j["memory"]),
+                                   (planned["parts"][0], j["memory"]["parts"][0])])'
+    json 'all(x["planned_bytes"] == x["measured_bytes"]
+              for m in [j["memory"]] + j["memory"]["parts"] for x in m["buffers"])'
+    json 'all(x["device_planned_bytes"] == x["device_measured_bytes"]
+              for m in [j["memory"]] + j["memory"]["parts"] for x in m["steps"])'
+    json 'all(m["divergences"] == 0 for m in [j["memory"]] + j["memory"]["parts"])'
+    verifies
+    tidy
+    expect "the trace does not show both devices" python3 -c '
+import json
+events = json.load(open("trace.json"))["traceEvents"]
+rows = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
+done = {n: {e["name"] for e in events if e["ph"] == "X" and e["tid"] == rows[n]} for n in rows}
+assert "quotient" in done["cuda:0"] and "msm b2" in done["cuda:1"] - done["cuda:0"]
+assert "live: vram:1" in {e["name"] for e in events if e["ph"] == "C"}'
+    on_fake 0 FAKE_GPU_COUNT=2 prove --device cuda:0,1 --stats --memory
+    says "beside it, on cuda:1"
+    on_fake 0 FAKE_GPU_COUNT=2 prove --device cuda:1 --json
+    json 'j["device"] == "cuda:1" and "devices" not in j'
+    # One that is bad from the first question on is left out, and named.
+    on_fake 0 FAKE_GPU_COUNT=3 FAKE_GPU_FAIL_DEVICE=2 FAKE_GPU_FAIL_CALL=25 \
+        prove --device cuda:0,1,2 --json
+    json '"cuda:2 takes no part in this proof" in j["warnings"][0]'
+    json '[x["device"] for x in j["devices"]] == ["cuda:0", "cuda:1"]'
+    verifies
+    tidy
+    # Whenever the second one goes bad: a proof, made without it or with it, or its name.
+    for n in 30 40 55 70 85 100 120 140; do
+        on_fake any FAKE_GPU_COUNT=2 FAKE_GPU_FAIL_DEVICE=1 FAKE_GPU_FAIL_CALL=$n \
+            prove --device cuda:0,1 --json
+        if [ -e proof.json ]; then
+            verifies
+        else
+            json 'j["exit_code"] == 6 and "cuda:1" in j["error"]["message"]'
+        fi
+        tidy
+    done
+
     # What was planned for it, what was measured on it, and the same thing three times.
     on_fake 0 plan --device cuda --json
     cp out planned.json

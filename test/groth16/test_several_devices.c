@@ -143,7 +143,7 @@ static void shares_are_a_partition(void **state) {
     (void)state;
     struct seeded_random random = seeded_random_from_environment();
     for (int i = 0; i < 2000; ++i) {
-        const uint32_t log_n = (uint32_t)seeded_random_below(&random, 28);
+        const uint32_t log_n = (uint32_t)seeded_random_below(&random, 32);
         const uint64_t n = UINT64_C(1) << log_n;
         const uint64_t n_vars = 1 + seeded_random_below(&random, 2 * n);
         const struct pm_plan_sizes sizes = {.reduction = (enum pm_reduction)(i % 2),
