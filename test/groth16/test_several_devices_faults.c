@@ -247,6 +247,36 @@ static void wrong_sums_never_leave(void **state) {
     }
 }
 
+/* The sentence of a scalar that is none, from one device and from several, whichever of them is the
+ * first to see it. */
+static void a_bad_scalar_is_named_as_by_one_device(void **state) {
+    (void)state;
+    const struct proof_case *subject = &subjects[2];
+    for (int which = 0; which < 5; ++which) {
+        char sentences[N_CARDS + 1][sizeof(((pm_error *)NULL)->message)];
+        for (uint32_t n = 1; n <= N_CARDS; ++n) {
+            pm_error error = PM_ERROR_INIT;
+            struct lent_arrays lent;
+            pm_pending *pending = NULL;
+            const pm_prove_options options = {.struct_bytes = sizeof options, .all_devices = 1};
+            renew(n);
+            lent_arrays_make(subject, (pm_scalar_form)(which % 2), LENT_A_B_C, true, &lent);
+            const void *const arrays[] = {lent.assignment.inputs, lent.assignment.aux,
+                                          lent.assignment.a, lent.assignment.b, lent.assignment.c};
+            memset((uint8_t *)(uintptr_t)arrays[which] + PM_FR_BYTES, 0xff, PM_FR_BYTES);
+            toy_expect(pm_prove_start_assignment(cards[n], subject->key, &lent.assignment, &options,
+                                                 NULL, &pending, &error),
+                       PM_NOT_CANONICAL, &error);
+            memcpy(sentences[n], error.message, sizeof error.message);
+            lent_arrays_close(&lent);
+            expect_idle();
+            assert_string_equal(sentences[n], sentences[1]);
+        }
+        assert_non_null(strstr(sentences[1], "[1] of the assignment"));
+        evict(subject);
+    }
+}
+
 /* ---- Stopped --------------------------------------------------------------------------------- */
 
 struct stopper {
@@ -656,6 +686,7 @@ int main(void) {
         cmocka_unit_test(RC4_C10_whatever_fails_on_whichever_device),
         cmocka_unit_test(the_third_device_may_fail_too),
         cmocka_unit_test(wrong_sums_never_leave),
+        cmocka_unit_test(a_bad_scalar_is_named_as_by_one_device),
         cmocka_unit_test(a_proof_can_be_cancelled_at_each_step),
         cmocka_unit_test(a_proof_can_be_cancelled_from_its_second_device),
         cmocka_unit_test(a_wait_for_the_second_device_ends),
