@@ -11,6 +11,11 @@ mont_sqr    a^2 / R mod m + (0 or m). Row i multiplies a_i with the vector that 
 mont_sum    (a b + c d) / R mod m: both products in each row, and one reduction. With
             a + c + m < R, T / 2^32 < a + c + m throughout, so that is the result's bound.
 
+mont_acc    (t + a b) / R mod m for t < R^2: the rows of mont_mul begin with the lower half of t where
+            that begins with nothing, and the upper half is added at the end. With a + m < R - 1,
+            T / 2^32 < a + m + 1 throughout, and the result is below t / R + a b / R + m + 1, which
+            is to be below R. mont_acc2 is (t + a b + c d) / R, with a + c + m < R - 1.
+
 wide_mul    a b, all of it, for any a and b below R: partial products at even positions and at odd
             ones in a sum each, so that each is one multiplication with a carry, and then both.
 
@@ -125,6 +130,49 @@ def mont_sum(n):
     return p
 
 
+def finish_acc(p, n, even, odd):
+    """T / 2^32 as in finish, and the upper half of t."""
+    for j in range(n):
+        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
+        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"{even}{j + 1}" if j < n - 1 else "0")
+    for j in range(n):
+        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
+        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"t{n + j}")
+    for j in range(n):
+        p.op("mov", f"r{j}", f"{odd}{j}")
+
+
+def mont_acc(n, factors):
+    """factors: pairs of names of vector and multiplier."""
+    sums = " + ".join(f"{a} {b}" for a, b in factors)
+    names = [name for pair in factors for name in pair]
+    p = Program(f"pm_gpu_msm_acc{len(factors) if len(factors) > 1 else ''}_{n}",
+                f"r = (t + {sums}) / R mod m, below that and m more.",
+                array("t", 2 * n) + [w for name in names for w in array(name, n)] +
+                array("m", n) + ["inv"], array("r", n))
+    even, odd = "e", "o"
+    present = set(array("e", n))
+    for j in range(n):
+        p.op("mov", f"e{j}", f"t{j}")
+    for i in range(n):
+        for k, (a, b) in enumerate(factors):
+            words = {j: f"{a}{j}" for j in range(n)}
+            if k == 0 and i == 0:
+                for j in range(1, n, 2):
+                    p.op("mul.lo", f"o{j - 1}", words[j], f"{b}0")
+                    p.op("mul.hi", f"o{j}", words[j], f"{b}0")
+                present.update(array("o", n))
+            elif k == 0:
+                even, odd = odd, even
+                shift_and_add(p, n, even, odd, parity(words, True), f"{b}{i}")
+            else:
+                chain(p, n, present, odd, parity(words, True), f"{b}{i}", None)
+            chain(p, n, present, even, parity(words, False), f"{b}{i}", f"{odd}{n - 1}")
+        reduce_row(p, n, present, even, odd)
+    finish_acc(p, n, even, odd)
+    return p
+
+
 def fresh_top(p, present, word):
     """The carry of a chain into a word that holds nothing yet."""
     p.op("addc", word, word if word in present else "0", "0")
@@ -149,6 +197,31 @@ def wide_mul(n):
                        i > 0 and (not last or open_top), present)
                 if open_top:
                     fresh_top(p, present, f"{to}{i + n - lower}")
+    for k in range(2 * n):
+        carry = ("addc" if k else "add") + (".cc" if k < 2 * n - 1 else "")
+        p.op(carry, f"t{k}", or_zero(present, f"e{k}"), or_zero(present, f"o{k - 1}"))
+    for k in range(2 * n):
+        p.op("mov", f"r{k}", f"t{k}")
+    return p
+
+
+def full_mul(n):
+    """wide_mul, but that the carry of the chain which ends lower in a row goes into the other's last
+    word, the upper half of a product so far. (Where it has a word of its own, the assembler keeps
+    such carries as predicates, runs out of those, and packs them into registers bit by bit.)"""
+    p = Program(f"pm_gpu_msm_full_mul_{n}", "r = a b.", array("a", n) + array("b", n),
+                array("r", 2 * n))
+    present = set()
+    for i in range(n):
+        # Names as in wide_mul. The first chain ends in two words that hold nothing yet.
+        (first, high), (second, low) = (("o", 1), ("e", 0)) if i % 2 == 0 else (("e", 0), ("o", 1))
+        for j in range(1, n, 2):
+            p.wide("", first, i + j - high, f"a{j}", f"b{i}", i > 0 and j > 1, i > 0 and j < n - 1,
+                   present)
+        for j in range(0, n, 2):
+            p.wide("", second, i + j - low, f"a{j}", f"b{i}", i > 0 and j > 0, i > 0, present)
+        if i > 0:
+            p.op("addc", f"{first}{i + n - high}", f"{first}{i + n - high}", "0")
     for k in range(2 * n):
         carry = ("addc" if k else "add") + (".cc" if k < 2 * n - 1 else "")
         p.op(carry, f"t{k}", or_zero(present, f"e{k}"), or_zero(present, f"o{k - 1}"))
@@ -232,6 +305,7 @@ def self_check(programs, moduli):
         check(programs[f"pm_gpu_msm_sum_{n}"], quads, good_sum)
         if n > 2:
             check_wide(programs, n, m, rng, edge)
+            check_acc(programs, n, m, rng, edge)
 
 
 def check_wide(programs, n, m, rng, edge):
@@ -246,7 +320,9 @@ def check_wide(programs, n, m, rng, edge):
 
     def good(got, value, wanted):
         assert got % m == wanted and got <= m, (n, value)
-    check(programs[f"pm_gpu_msm_wide_mul_{n}"], [(dict(a=a, b=b), a * b) for a, b in pairs], same)
+    for name in ("wide", "full"):
+        check(programs[f"pm_gpu_msm_{name}_mul_{n}"], [(dict(a=a, b=b), a * b) for a, b in pairs],
+              same)
     check(programs[f"pm_gpu_msm_wide_reduce_{n}"],
           [(dict(t=t, m=m, inv=n0), t * inverse % m) for pair in pairs for t in pair], good)
     squares = [(a * b % radix ** 2, b * b) for a, b in pairs]
@@ -256,13 +332,45 @@ def check_wide(programs, n, m, rng, edge):
           [(dict(a=a, b=b), (a - b) % (radix ** 2 * WORD)) for a, b in squares], same)
 
 
+def check_acc(programs, n, m, rng, edge):
+    """Factors up to the bounds of mont_acc, and t such that the result is below R."""
+    radix = 1 << 32 * n
+    inverse, n0 = pow(radix, -1, m), -pow(m, -1, WORD) % WORD
+    most = (radix - 2 - m) // 2
+    small = edge + [most, most - 1, radix // 4, radix // 3]
+    words = edge + [radix - 1 - x for x in edge]
+    for count in (1, 2):
+        program = programs[f"pm_gpu_msm_acc{count if count > 1 else ''}_{n}"]
+        values = []
+        while len(values) < 1500:
+            a, c = (min(rng.choice(small) if rng.random() < 0.6 else rng.randrange(most), most)
+                    for _ in range(2))
+            b, d = (rng.choice(words) if rng.random() < 0.6 else rng.randrange(radix)
+                    for _ in range(2))
+            total = a * b + (c * d if count == 2 else 0)
+            room = radix * (radix - m - 2) - total
+            if room <= 0:
+                continue
+            t = rng.choice([0, room - 1, room // 2, radix - 1, rng.randrange(room)])
+            t = min(t, room - 1)
+            value = dict(t=t, a=a, b=b, m=m, inv=n0)
+            if count == 2:
+                value.update(c=c, d=d)
+            values.append((value, t + total))
+
+        def good(got, value, wanted):
+            assert got % m == wanted * inverse % m and got <= wanted // radix + m + 1, (n, value)
+        check(program, values, good)
+
+
 def main(root):
     from params import bls12_381, bn254, tiny
     programs = [mont_sqr(2), mont_sqr(8), mont_sqr(12), mont_sum(2), mont_sum(8), mont_sum(12)]
     for n in (8, 12):
-        programs += [wide_mul(n), wide_reduce(n),
+        programs += [wide_mul(n), full_mul(n), wide_reduce(n),
                      renamed(add(2 * n), f"pm_gpu_msm_wide_add_{n}"),
-                     renamed(sub(2 * n), f"pm_gpu_msm_wide_sub_{n}")]
+                     renamed(sub(2 * n), f"pm_gpu_msm_wide_sub_{n}"),
+                     mont_acc(n, [("a", "b")]), mont_acc(n, [("a", "b"), ("c", "d")])]
     self_check({p.name: p for p in programs}, [c.p for c in (bn254(), bls12_381(), tiny())])
     lines = HEAD.split("\n")
     for program in programs:

@@ -35,5 +35,7 @@ struct gpu_msm_probe {
 
 extern const struct gpu_msm_probe gpu_msm_g1_bn254_portable, gpu_msm_g1_bls12_381_portable;
 extern const struct gpu_msm_probe gpu_msm_g2_bn254_portable, gpu_msm_g2_bls12_381_portable;
+/* G2 with the lists of gpu_msm_whole.inc. */
+extern const struct gpu_msm_probe gpu_msm_g2w_bn254_portable, gpu_msm_g2w_bls12_381_portable;
 
 #endif

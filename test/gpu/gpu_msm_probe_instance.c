@@ -98,3 +98,13 @@ const struct pm_gpu_msm_digit_kernels PM_INSTANCE_NAME(gpu_host_digits) = {PM_PA
 #include "gpu_msm_host_kernels.inc"
 #undef G
 #undef K
+
+#include "gpu_msm_probe_whole.inc"
+
+#define G g2w
+#define K fp2
+#include "gpu_msm_probe_group.inc"
+
+#include "gpu_msm_host_kernels.inc"
+#undef G
+#undef K

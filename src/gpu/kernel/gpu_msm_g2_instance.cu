@@ -7,6 +7,7 @@ extern "C" {
 #include "gpu/curve/gpu_curve_instance.inc"
 
 #include "gpu/kernel/gpu_msm_field.inc"
+#include "gpu/tune/gpu_msm_tune.h"
 
 #include <cuda_runtime.h>
 
@@ -23,9 +24,15 @@ __device__ __forceinline__ void prefetch_component(const g2_affine *p) {
 
 #include "gpu/kernel/gpu_msm_pair.inc"
 
+#if PM_GPU_MSM_G2_WHOLE
+#include "gpu/kernel/gpu_msm_whole.inc"
+#endif
+
 /* Registers as in G1. Threads of a block, two for each segment, slice or edge. */
 #define SEGMENT_THREADS 128
-#if defined(PM_INSTANCE_BLS12_381)
+#if PM_GPU_MSM_G2_WHOLE
+#define SEGMENT_BLOCKS PM_GPU_MSM_G2_BLOCKS
+#elif defined(PM_INSTANCE_BLS12_381)
 #define SEGMENT_BLOCKS 3
 #else
 #define SEGMENT_BLOCKS 4
@@ -49,6 +56,61 @@ __device__ __forceinline__ uint32_t warp_index(void) {
 __device__ __forceinline__ uint64_t at_most(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
+
+#if PM_GPU_MSM_G2_WHOLE
+
+/* A place for each pair and the table behind them: more than a block may have without asking. */
+#define SEGMENT_PLACES_BYTES (SEGMENT_THREADS / 2 * WHOLE_PLACE_BYTES)
+#define SEGMENT_BYTES (SEGMENT_PLACES_BYTES + 2 * WHOLE_ROWS * sizeof(whole_row))
+
+/* All threads of a block call it. */
+__device__ __forceinline__ void whole_open(whole_sum *sum) {
+    extern __shared__ uint4 whole_memory[];
+    char *memory = (char *)whole_memory;
+    whole_row *table = (whole_row *)(memory + SEGMENT_PLACES_BYTES);
+    if (threadIdx.x < 2 * WHOLE_ROWS) {
+        whole_table_make(table, threadIdx.x);
+    }
+    __syncthreads();
+    sum->half = (whole_half *)(memory + threadIdx.x / 2 * WHOLE_PLACE_BYTES);
+    sum->table = table;
+}
+
+__global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
+    accumulate_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ values,
+                      const pm_gpu_msm_extent *extent, uint32_t n_segments, uint32_t n_buckets,
+                      const g2_affine *__restrict__ points, g2_xyzz *buckets, uint32_t *edge_keys,
+                      g2_xyzz *edges) {
+    const uint32_t t = pair_index(), n = extent->n_entries, length = extent->segment;
+    const uint64_t begin = (uint64_t)t * length;
+    const uint64_t block_begin = (uint64_t)blockIdx.x * (SEGMENT_THREADS / 2) * length;
+    const uint32_t steps = block_begin < n ? (uint32_t)at_most(length, n - block_begin) : 0;
+    whole_sum sum;
+    (void)n_segments; /* whole blocks of them: PM_GPU_MSM_SEGMENTS_STEP */
+    whole_open(&sum);
+    whole_segment(keys, values, n, begin, at_most(begin + length, n), steps, points, n_buckets,
+                  buckets, &edge_keys[2 * t], &edges[2 * t], &sum);
+}
+
+__global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
+    units_kernel(const uint32_t *__restrict__ list, uint32_t n, uint32_t n_threads,
+                 const g2_affine *__restrict__ points, g2_xyzz *sums) {
+    const uint32_t t = pair_index();
+    whole_sum sum;
+    whole_open(&sum);
+    whole_units(&sum, list, t, n_threads, t < n_threads ? n : 0, (n + n_threads - 1) / n_threads,
+                points);
+    if (t < n_threads) {
+        if (sum.is_inf) {
+            whole_clear(&sum);
+        }
+        whole_store(&sums[t], &sum);
+    }
+}
+
+#else
+
+#define SEGMENT_BYTES 0
 
 __global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
     accumulate_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ values,
@@ -80,6 +142,8 @@ __global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
         pair_store_xyzz(&sums[t], &sum.at);
     }
 }
+
+#endif
 
 __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
     merge_kernel(const uint32_t *keys, const g2_xyzz *points, uint32_t n, uint32_t segment,
@@ -198,11 +262,29 @@ uint32_t blocks_of(uint32_t n, uint32_t n_threads) {
     return (uint32_t)((2 * (uint64_t)n + n_threads - 1) / n_threads);
 }
 
+/* What a kernel of segments asks for beyond 48 KiB of shared memory a block. */
+template <typename Kernel> int allow_segment_bytes(Kernel *kernel) {
+    cudaError_t error = cudaSuccess;
+    if (SEGMENT_BYTES > 0) {
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)SEGMENT_BYTES);
+        if (error == cudaSuccess) {
+            error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                         (int)cudaSharedmemCarveoutMaxShared);
+        }
+    }
+    return (int)error;
+}
+
 int launch_accumulate(const uint32_t *keys, const uint32_t *values,
                       const struct pm_gpu_msm_extent *extent, uint32_t n_segments,
                       uint32_t n_buckets, const void *points, void *buckets,
                       const struct pm_gpu_msm_edges *edges, pm_gpu_raw_stream stream) {
-    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, 0,
+    const int refused = allow_segment_bytes(accumulate_kernel);
+    if (refused != 0) {
+        return refused;
+    }
+    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
                         (cudaStream_t)stream>>>(keys, values, extent, n_segments, n_buckets,
                                                 (const g2_affine *)points, (g2_xyzz *)buckets,
                                                 edges->keys, (g2_xyzz *)edges->points);
@@ -237,7 +319,11 @@ int launch_outputs(const struct pm_gpu_msm_windows *windows, uint32_t first, uin
 
 int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
                  void *sums, pm_gpu_raw_stream stream) {
-    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, 0,
+    const int refused = allow_segment_bytes(units_kernel);
+    if (refused != 0) {
+        return refused;
+    }
+    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
                    (cudaStream_t)stream>>>(list, n, n_threads, (const g2_affine *)points,
                                            (g2_xyzz *)sums);
     return (int)cudaGetLastError();

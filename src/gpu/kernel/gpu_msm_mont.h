@@ -5323,6 +5323,406 @@ PM_GPU_INLINE void pm_gpu_msm_wide_mul_8(uint32_t r[16], const uint32_t a[8], co
 #endif
 }
 
+/* r = a b. */
+PM_GPU_INLINE void pm_gpu_msm_full_mul_8(uint32_t r[16], const uint32_t a[8], const uint32_t b[8]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, e0, e1, e2, e3;\n\t"
+        ".reg .u32 e4, e5, e6, e7, e8, e9, o8, o9, e10, e11, o10, o11;\n\t"
+        ".reg .u32 e12, e13, o12, o13, e14, e15, t0, t1, t2, t3, t4, t5;\n\t"
+        ".reg .u32 t6, t7, t8, t9, t10, t11, t12, t13, t14, t15;\n\t"
+        "mul.lo.u32 o0, %17, %24;\n\t"
+        "mul.hi.u32 o1, %17, %24;\n\t"
+        "mul.lo.u32 o2, %19, %24;\n\t"
+        "mul.hi.u32 o3, %19, %24;\n\t"
+        "mul.lo.u32 o4, %21, %24;\n\t"
+        "mul.hi.u32 o5, %21, %24;\n\t"
+        "mul.lo.u32 o6, %23, %24;\n\t"
+        "mul.hi.u32 o7, %23, %24;\n\t"
+        "mul.lo.u32 e0, %16, %24;\n\t"
+        "mul.hi.u32 e1, %16, %24;\n\t"
+        "mul.lo.u32 e2, %18, %24;\n\t"
+        "mul.hi.u32 e3, %18, %24;\n\t"
+        "mul.lo.u32 e4, %20, %24;\n\t"
+        "mul.hi.u32 e5, %20, %24;\n\t"
+        "mul.lo.u32 e6, %22, %24;\n\t"
+        "mul.hi.u32 e7, %22, %24;\n\t"
+        "mad.lo.cc.u32 e2, %17, %25, e2;\n\t"
+        "madc.hi.cc.u32 e3, %17, %25, e3;\n\t"
+        "madc.lo.cc.u32 e4, %19, %25, e4;\n\t"
+        "madc.hi.cc.u32 e5, %19, %25, e5;\n\t"
+        "madc.lo.cc.u32 e6, %21, %25, e6;\n\t"
+        "madc.hi.cc.u32 e7, %21, %25, e7;\n\t"
+        "madc.lo.cc.u32 e8, %23, %25, 0;\n\t"
+        "madc.hi.u32 e9, %23, %25, 0;\n\t"
+        "mad.lo.cc.u32 o0, %16, %25, o0;\n\t"
+        "madc.hi.cc.u32 o1, %16, %25, o1;\n\t"
+        "madc.lo.cc.u32 o2, %18, %25, o2;\n\t"
+        "madc.hi.cc.u32 o3, %18, %25, o3;\n\t"
+        "madc.lo.cc.u32 o4, %20, %25, o4;\n\t"
+        "madc.hi.cc.u32 o5, %20, %25, o5;\n\t"
+        "madc.lo.cc.u32 o6, %22, %25, o6;\n\t"
+        "madc.hi.cc.u32 o7, %22, %25, o7;\n\t"
+        "addc.u32 e9, e9, 0;\n\t"
+        "mad.lo.cc.u32 o2, %17, %26, o2;\n\t"
+        "madc.hi.cc.u32 o3, %17, %26, o3;\n\t"
+        "madc.lo.cc.u32 o4, %19, %26, o4;\n\t"
+        "madc.hi.cc.u32 o5, %19, %26, o5;\n\t"
+        "madc.lo.cc.u32 o6, %21, %26, o6;\n\t"
+        "madc.hi.cc.u32 o7, %21, %26, o7;\n\t"
+        "madc.lo.cc.u32 o8, %23, %26, 0;\n\t"
+        "madc.hi.u32 o9, %23, %26, 0;\n\t"
+        "mad.lo.cc.u32 e2, %16, %26, e2;\n\t"
+        "madc.hi.cc.u32 e3, %16, %26, e3;\n\t"
+        "madc.lo.cc.u32 e4, %18, %26, e4;\n\t"
+        "madc.hi.cc.u32 e5, %18, %26, e5;\n\t"
+        "madc.lo.cc.u32 e6, %20, %26, e6;\n\t"
+        "madc.hi.cc.u32 e7, %20, %26, e7;\n\t"
+        "madc.lo.cc.u32 e8, %22, %26, e8;\n\t"
+        "madc.hi.cc.u32 e9, %22, %26, e9;\n\t"
+        "addc.u32 o9, o9, 0;\n\t"
+        "mad.lo.cc.u32 e4, %17, %27, e4;\n\t"
+        "madc.hi.cc.u32 e5, %17, %27, e5;\n\t"
+        "madc.lo.cc.u32 e6, %19, %27, e6;\n\t"
+        "madc.hi.cc.u32 e7, %19, %27, e7;\n\t"
+        "madc.lo.cc.u32 e8, %21, %27, e8;\n\t"
+        "madc.hi.cc.u32 e9, %21, %27, e9;\n\t"
+        "madc.lo.cc.u32 e10, %23, %27, 0;\n\t"
+        "madc.hi.u32 e11, %23, %27, 0;\n\t"
+        "mad.lo.cc.u32 o2, %16, %27, o2;\n\t"
+        "madc.hi.cc.u32 o3, %16, %27, o3;\n\t"
+        "madc.lo.cc.u32 o4, %18, %27, o4;\n\t"
+        "madc.hi.cc.u32 o5, %18, %27, o5;\n\t"
+        "madc.lo.cc.u32 o6, %20, %27, o6;\n\t"
+        "madc.hi.cc.u32 o7, %20, %27, o7;\n\t"
+        "madc.lo.cc.u32 o8, %22, %27, o8;\n\t"
+        "madc.hi.cc.u32 o9, %22, %27, o9;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 o4, %17, %28, o4;\n\t"
+        "madc.hi.cc.u32 o5, %17, %28, o5;\n\t"
+        "madc.lo.cc.u32 o6, %19, %28, o6;\n\t"
+        "madc.hi.cc.u32 o7, %19, %28, o7;\n\t"
+        "madc.lo.cc.u32 o8, %21, %28, o8;\n\t"
+        "madc.hi.cc.u32 o9, %21, %28, o9;\n\t"
+        "madc.lo.cc.u32 o10, %23, %28, 0;\n\t"
+        "madc.hi.u32 o11, %23, %28, 0;\n\t"
+        "mad.lo.cc.u32 e4, %16, %28, e4;\n\t"
+        "madc.hi.cc.u32 e5, %16, %28, e5;\n\t"
+        "madc.lo.cc.u32 e6, %18, %28, e6;\n\t"
+        "madc.hi.cc.u32 e7, %18, %28, e7;\n\t"
+        "madc.lo.cc.u32 e8, %20, %28, e8;\n\t"
+        "madc.hi.cc.u32 e9, %20, %28, e9;\n\t"
+        "madc.lo.cc.u32 e10, %22, %28, e10;\n\t"
+        "madc.hi.cc.u32 e11, %22, %28, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 e6, %17, %29, e6;\n\t"
+        "madc.hi.cc.u32 e7, %17, %29, e7;\n\t"
+        "madc.lo.cc.u32 e8, %19, %29, e8;\n\t"
+        "madc.hi.cc.u32 e9, %19, %29, e9;\n\t"
+        "madc.lo.cc.u32 e10, %21, %29, e10;\n\t"
+        "madc.hi.cc.u32 e11, %21, %29, e11;\n\t"
+        "madc.lo.cc.u32 e12, %23, %29, 0;\n\t"
+        "madc.hi.u32 e13, %23, %29, 0;\n\t"
+        "mad.lo.cc.u32 o4, %16, %29, o4;\n\t"
+        "madc.hi.cc.u32 o5, %16, %29, o5;\n\t"
+        "madc.lo.cc.u32 o6, %18, %29, o6;\n\t"
+        "madc.hi.cc.u32 o7, %18, %29, o7;\n\t"
+        "madc.lo.cc.u32 o8, %20, %29, o8;\n\t"
+        "madc.hi.cc.u32 o9, %20, %29, o9;\n\t"
+        "madc.lo.cc.u32 o10, %22, %29, o10;\n\t"
+        "madc.hi.cc.u32 o11, %22, %29, o11;\n\t"
+        "addc.u32 e13, e13, 0;\n\t"
+        "mad.lo.cc.u32 o6, %17, %30, o6;\n\t"
+        "madc.hi.cc.u32 o7, %17, %30, o7;\n\t"
+        "madc.lo.cc.u32 o8, %19, %30, o8;\n\t"
+        "madc.hi.cc.u32 o9, %19, %30, o9;\n\t"
+        "madc.lo.cc.u32 o10, %21, %30, o10;\n\t"
+        "madc.hi.cc.u32 o11, %21, %30, o11;\n\t"
+        "madc.lo.cc.u32 o12, %23, %30, 0;\n\t"
+        "madc.hi.u32 o13, %23, %30, 0;\n\t"
+        "mad.lo.cc.u32 e6, %16, %30, e6;\n\t"
+        "madc.hi.cc.u32 e7, %16, %30, e7;\n\t"
+        "madc.lo.cc.u32 e8, %18, %30, e8;\n\t"
+        "madc.hi.cc.u32 e9, %18, %30, e9;\n\t"
+        "madc.lo.cc.u32 e10, %20, %30, e10;\n\t"
+        "madc.hi.cc.u32 e11, %20, %30, e11;\n\t"
+        "madc.lo.cc.u32 e12, %22, %30, e12;\n\t"
+        "madc.hi.cc.u32 e13, %22, %30, e13;\n\t"
+        "addc.u32 o13, o13, 0;\n\t"
+        "mad.lo.cc.u32 e8, %17, %31, e8;\n\t"
+        "madc.hi.cc.u32 e9, %17, %31, e9;\n\t"
+        "madc.lo.cc.u32 e10, %19, %31, e10;\n\t"
+        "madc.hi.cc.u32 e11, %19, %31, e11;\n\t"
+        "madc.lo.cc.u32 e12, %21, %31, e12;\n\t"
+        "madc.hi.cc.u32 e13, %21, %31, e13;\n\t"
+        "madc.lo.cc.u32 e14, %23, %31, 0;\n\t"
+        "madc.hi.u32 e15, %23, %31, 0;\n\t"
+        "mad.lo.cc.u32 o6, %16, %31, o6;\n\t"
+        "madc.hi.cc.u32 o7, %16, %31, o7;\n\t"
+        "madc.lo.cc.u32 o8, %18, %31, o8;\n\t"
+        "madc.hi.cc.u32 o9, %18, %31, o9;\n\t"
+        "madc.lo.cc.u32 o10, %20, %31, o10;\n\t"
+        "madc.hi.cc.u32 o11, %20, %31, o11;\n\t"
+        "madc.lo.cc.u32 o12, %22, %31, o12;\n\t"
+        "madc.hi.cc.u32 o13, %22, %31, o13;\n\t"
+        "addc.u32 e15, e15, 0;\n\t"
+        "add.cc.u32 t0, e0, 0;\n\t"
+        "addc.cc.u32 t1, e1, o0;\n\t"
+        "addc.cc.u32 t2, e2, o1;\n\t"
+        "addc.cc.u32 t3, e3, o2;\n\t"
+        "addc.cc.u32 t4, e4, o3;\n\t"
+        "addc.cc.u32 t5, e5, o4;\n\t"
+        "addc.cc.u32 t6, e6, o5;\n\t"
+        "addc.cc.u32 t7, e7, o6;\n\t"
+        "addc.cc.u32 t8, e8, o7;\n\t"
+        "addc.cc.u32 t9, e9, o8;\n\t"
+        "addc.cc.u32 t10, e10, o9;\n\t"
+        "addc.cc.u32 t11, e11, o10;\n\t"
+        "addc.cc.u32 t12, e12, o11;\n\t"
+        "addc.cc.u32 t13, e13, o12;\n\t"
+        "addc.cc.u32 t14, e14, o13;\n\t"
+        "addc.u32 t15, e15, 0;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]));
+#else
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t e12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o12 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t e15 = 0;
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t cc = 0;
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    e0 = pm_gpu_mul_lo(a[0], b[0], &cc);
+    e1 = pm_gpu_mul_hi(a[0], b[0], &cc);
+    e2 = pm_gpu_mul_lo(a[2], b[0], &cc);
+    e3 = pm_gpu_mul_hi(a[2], b[0], &cc);
+    e4 = pm_gpu_mul_lo(a[4], b[0], &cc);
+    e5 = pm_gpu_mul_hi(a[4], b[0], &cc);
+    e6 = pm_gpu_mul_lo(a[6], b[0], &cc);
+    e7 = pm_gpu_mul_hi(a[6], b[0], &cc);
+    e2 = pm_gpu_mad_lo_cc(a[1], b[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[7], b[1], 0, &cc);
+    e9 = pm_gpu_madc_hi(a[7], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    e9 = pm_gpu_addc(e9, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[1], b[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[7], b[2], 0, &cc);
+    o9 = pm_gpu_madc_hi(a[7], b[2], 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[0], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[0], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[2], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[2], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[4], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[4], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[6], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[6], b[2], e9, &cc);
+    o9 = pm_gpu_addc(o9, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[1], b[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[1], b[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[3], b[3], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[3], b[3], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[5], b[3], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[5], b[3], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[7], b[3], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[7], b[3], 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[0], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[0], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[2], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[2], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[4], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[4], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[6], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[6], b[3], o9, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[1], b[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[1], b[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[3], b[4], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[3], b[4], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[5], b[4], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[5], b[4], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[7], b[4], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[7], b[4], 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[0], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[0], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[2], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[2], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[4], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[4], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[6], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[6], b[4], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[1], b[5], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[1], b[5], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[3], b[5], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[3], b[5], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[5], b[5], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[5], b[5], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[7], b[5], 0, &cc);
+    e13 = pm_gpu_madc_hi(a[7], b[5], 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[0], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[0], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[2], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[2], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[4], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[4], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[6], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[6], b[5], o11, &cc);
+    e13 = pm_gpu_addc(e13, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[1], b[6], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[1], b[6], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[3], b[6], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[3], b[6], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[5], b[6], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[5], b[6], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[7], b[6], 0, &cc);
+    o13 = pm_gpu_madc_hi(a[7], b[6], 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[0], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[0], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[2], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[2], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[4], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[4], b[6], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[6], b[6], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[6], b[6], e13, &cc);
+    o13 = pm_gpu_addc(o13, 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[1], b[7], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[1], b[7], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[3], b[7], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[3], b[7], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[5], b[7], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[5], b[7], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[7], b[7], 0, &cc);
+    e15 = pm_gpu_madc_hi(a[7], b[7], 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[0], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[0], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[2], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[2], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[4], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[4], b[7], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[6], b[7], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[6], b[7], o13, &cc);
+    e15 = pm_gpu_addc(e15, 0, &cc);
+    t0 = pm_gpu_add_cc(e0, 0, &cc);
+    t1 = pm_gpu_addc_cc(e1, o0, &cc);
+    t2 = pm_gpu_addc_cc(e2, o1, &cc);
+    t3 = pm_gpu_addc_cc(e3, o2, &cc);
+    t4 = pm_gpu_addc_cc(e4, o3, &cc);
+    t5 = pm_gpu_addc_cc(e5, o4, &cc);
+    t6 = pm_gpu_addc_cc(e6, o5, &cc);
+    t7 = pm_gpu_addc_cc(e7, o6, &cc);
+    t8 = pm_gpu_addc_cc(e8, o7, &cc);
+    t9 = pm_gpu_addc_cc(e9, o8, &cc);
+    t10 = pm_gpu_addc_cc(e10, o9, &cc);
+    t11 = pm_gpu_addc_cc(e11, o10, &cc);
+    t12 = pm_gpu_addc_cc(e12, o11, &cc);
+    t13 = pm_gpu_addc_cc(e13, o12, &cc);
+    t14 = pm_gpu_addc_cc(e14, o13, &cc);
+    t15 = pm_gpu_addc(e15, 0, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    (void)cc;
+#endif
+}
+
 /* r = t / R mod m, at most m. */
 PM_GPU_INLINE void pm_gpu_msm_wide_reduce_8(uint32_t r[8], const uint32_t t[8],
     const uint32_t m[8], uint32_t inv) {
@@ -5938,6 +6338,1635 @@ PM_GPU_INLINE void pm_gpu_msm_wide_sub_8(uint32_t r[17], const uint32_t a[16],
     r[14] = pm_gpu_mov(t14, &cc);
     r[15] = pm_gpu_mov(t15, &cc);
     r[16] = pm_gpu_mov(t16, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = (t + a b) / R mod m, below that and m more. */
+PM_GPU_INLINE void pm_gpu_msm_acc_8(uint32_t r[8], const uint32_t t[16], const uint32_t a[8],
+    const uint32_t b[8], const uint32_t m[8], uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, o0, o1, o2, o3;\n\t"
+        ".reg .u32 o4, o5, o6, o7, q;\n\t"
+        "mov.u32 e0, %8;\n\t"
+        "mov.u32 e1, %9;\n\t"
+        "mov.u32 e2, %10;\n\t"
+        "mov.u32 e3, %11;\n\t"
+        "mov.u32 e4, %12;\n\t"
+        "mov.u32 e5, %13;\n\t"
+        "mov.u32 e6, %14;\n\t"
+        "mov.u32 e7, %15;\n\t"
+        "mul.lo.u32 o0, %25, %32;\n\t"
+        "mul.hi.u32 o1, %25, %32;\n\t"
+        "mul.lo.u32 o2, %27, %32;\n\t"
+        "mul.hi.u32 o3, %27, %32;\n\t"
+        "mul.lo.u32 o4, %29, %32;\n\t"
+        "mul.hi.u32 o5, %29, %32;\n\t"
+        "mul.lo.u32 o6, %31, %32;\n\t"
+        "mul.hi.u32 o7, %31, %32;\n\t"
+        "mad.lo.cc.u32 e0, %24, %32, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %32, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %32, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %32, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %32, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %32, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %32, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %32, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %48;\n\t"
+        "mad.lo.cc.u32 o0, %41, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, q, o6;\n\t"
+        "madc.hi.u32 o7, %47, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %33, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %33, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %33, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %33, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %33, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %33, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %33, 0;\n\t"
+        "madc.hi.u32 e7, %31, %33, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %33, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %33, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %33, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %33, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %33, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %33, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %33, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %33, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %48;\n\t"
+        "mad.lo.cc.u32 e0, %41, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, q, e6;\n\t"
+        "madc.hi.u32 e7, %47, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %34, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %34, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %34, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %34, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %34, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %34, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %34, 0;\n\t"
+        "madc.hi.u32 o7, %31, %34, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %34, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %34, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %34, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %34, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %34, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %34, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %34, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %34, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %48;\n\t"
+        "mad.lo.cc.u32 o0, %41, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, q, o6;\n\t"
+        "madc.hi.u32 o7, %47, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %35, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %35, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %35, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %35, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %35, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %35, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %35, 0;\n\t"
+        "madc.hi.u32 e7, %31, %35, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %35, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %35, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %35, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %35, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %35, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %35, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %35, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %35, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %48;\n\t"
+        "mad.lo.cc.u32 e0, %41, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, q, e6;\n\t"
+        "madc.hi.u32 e7, %47, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %36, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %36, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %36, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %36, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %36, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %36, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %36, 0;\n\t"
+        "madc.hi.u32 o7, %31, %36, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %36, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %36, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %36, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %36, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %36, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %36, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %36, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %36, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %48;\n\t"
+        "mad.lo.cc.u32 o0, %41, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, q, o6;\n\t"
+        "madc.hi.u32 o7, %47, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %37, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %37, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %37, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %37, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %37, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %37, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %37, 0;\n\t"
+        "madc.hi.u32 e7, %31, %37, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %37, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %37, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %37, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %37, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %37, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %37, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %37, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %37, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %48;\n\t"
+        "mad.lo.cc.u32 e0, %41, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, q, e6;\n\t"
+        "madc.hi.u32 e7, %47, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %38, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %38, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %38, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %38, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %38, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %38, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %38, 0;\n\t"
+        "madc.hi.u32 o7, %31, %38, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %38, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %38, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %38, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %38, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %38, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %38, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %38, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %38, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %48;\n\t"
+        "mad.lo.cc.u32 o0, %41, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, q, o6;\n\t"
+        "madc.hi.u32 o7, %47, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %39, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %39, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %39, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %39, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %39, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %39, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %39, 0;\n\t"
+        "madc.hi.u32 e7, %31, %39, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %39, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %39, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %39, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %39, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %39, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %39, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %39, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %39, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %48;\n\t"
+        "mad.lo.cc.u32 e0, %41, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, q, e6;\n\t"
+        "madc.hi.u32 e7, %47, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "addc.cc.u32 e1, e1, o2;\n\t"
+        "addc.cc.u32 e2, e2, o3;\n\t"
+        "addc.cc.u32 e3, e3, o4;\n\t"
+        "addc.cc.u32 e4, e4, o5;\n\t"
+        "addc.cc.u32 e5, e5, o6;\n\t"
+        "addc.cc.u32 e6, e6, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, %16;\n\t"
+        "addc.cc.u32 e1, e1, %17;\n\t"
+        "addc.cc.u32 e2, e2, %18;\n\t"
+        "addc.cc.u32 e3, e3, %19;\n\t"
+        "addc.cc.u32 e4, e4, %20;\n\t"
+        "addc.cc.u32 e5, e5, %21;\n\t"
+        "addc.cc.u32 e6, e6, %22;\n\t"
+        "addc.u32 e7, e7, %23;\n\t"
+        "mov.u32 %0, e0;\n\t"
+        "mov.u32 %1, e1;\n\t"
+        "mov.u32 %2, e2;\n\t"
+        "mov.u32 %3, e3;\n\t"
+        "mov.u32 %4, e4;\n\t"
+        "mov.u32 %5, e5;\n\t"
+        "mov.u32 %6, e6;\n\t"
+        "mov.u32 %7, e7;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(t[8]), "r"(t[9]), "r"(t[10]), "r"(t[11]), "r"(t[12]), "r"(t[13]), "r"(t[14]),
+            "r"(t[15]), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]),
+            "r"(a[6]), "r"(a[7]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]),
+            "r"(b[6]), "r"(b[7]), "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(m[4]), "r"(m[5]),
+            "r"(m[6]), "r"(m[7]), "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t q = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[0], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[1], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[1], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[2], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[2], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[2], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[2], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[3], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[3], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[3], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[3], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[3], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[3], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[3], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[3], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[3], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[4], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[4], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[4], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[4], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[4], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[4], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[4], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[4], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[4], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[5], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[5], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[5], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[5], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[5], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[5], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[5], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[5], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[5], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[6], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[6], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[6], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[6], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[6], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[6], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[6], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[6], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[6], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[7], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[7], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[7], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[7], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[7], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[7], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[7], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[7], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[7], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    e1 = pm_gpu_addc_cc(e1, o2, &cc);
+    e2 = pm_gpu_addc_cc(e2, o3, &cc);
+    e3 = pm_gpu_addc_cc(e3, o4, &cc);
+    e4 = pm_gpu_addc_cc(e4, o5, &cc);
+    e5 = pm_gpu_addc_cc(e5, o6, &cc);
+    e6 = pm_gpu_addc_cc(e6, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, t[8], &cc);
+    e1 = pm_gpu_addc_cc(e1, t[9], &cc);
+    e2 = pm_gpu_addc_cc(e2, t[10], &cc);
+    e3 = pm_gpu_addc_cc(e3, t[11], &cc);
+    e4 = pm_gpu_addc_cc(e4, t[12], &cc);
+    e5 = pm_gpu_addc_cc(e5, t[13], &cc);
+    e6 = pm_gpu_addc_cc(e6, t[14], &cc);
+    e7 = pm_gpu_addc(e7, t[15], &cc);
+    r[0] = pm_gpu_mov(e0, &cc);
+    r[1] = pm_gpu_mov(e1, &cc);
+    r[2] = pm_gpu_mov(e2, &cc);
+    r[3] = pm_gpu_mov(e3, &cc);
+    r[4] = pm_gpu_mov(e4, &cc);
+    r[5] = pm_gpu_mov(e5, &cc);
+    r[6] = pm_gpu_mov(e6, &cc);
+    r[7] = pm_gpu_mov(e7, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = (t + a b + c d) / R mod m, below that and m more. */
+PM_GPU_INLINE void pm_gpu_msm_acc2_8(uint32_t r[8], const uint32_t t[16], const uint32_t a[8],
+    const uint32_t b[8], const uint32_t c[8], const uint32_t d[8], const uint32_t m[8],
+    uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, o0, o1, o2, o3;\n\t"
+        ".reg .u32 o4, o5, o6, o7, q;\n\t"
+        "mov.u32 e0, %8;\n\t"
+        "mov.u32 e1, %9;\n\t"
+        "mov.u32 e2, %10;\n\t"
+        "mov.u32 e3, %11;\n\t"
+        "mov.u32 e4, %12;\n\t"
+        "mov.u32 e5, %13;\n\t"
+        "mov.u32 e6, %14;\n\t"
+        "mov.u32 e7, %15;\n\t"
+        "mul.lo.u32 o0, %25, %32;\n\t"
+        "mul.hi.u32 o1, %25, %32;\n\t"
+        "mul.lo.u32 o2, %27, %32;\n\t"
+        "mul.hi.u32 o3, %27, %32;\n\t"
+        "mul.lo.u32 o4, %29, %32;\n\t"
+        "mul.hi.u32 o5, %29, %32;\n\t"
+        "mul.lo.u32 o6, %31, %32;\n\t"
+        "mul.hi.u32 o7, %31, %32;\n\t"
+        "mad.lo.cc.u32 e0, %24, %32, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %32, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %32, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %32, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %32, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %32, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %32, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %32, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mad.lo.cc.u32 o0, %41, %48, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, %48, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, %48, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, %48, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, %48, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, %48, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, %48, o6;\n\t"
+        "madc.hi.u32 o7, %47, %48, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, %48, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, %48, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, %48, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, %48, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, %48, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, %48, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, %48, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, %48, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %64;\n\t"
+        "mad.lo.cc.u32 o0, %57, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %57, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %59, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %59, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %61, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %61, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %63, q, o6;\n\t"
+        "madc.hi.u32 o7, %63, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %56, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %56, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %58, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %58, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %60, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %60, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %62, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %62, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %33, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %33, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %33, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %33, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %33, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %33, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %33, 0;\n\t"
+        "madc.hi.u32 e7, %31, %33, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %33, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %33, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %33, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %33, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %33, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %33, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %33, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %33, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mad.lo.cc.u32 e0, %41, %49, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, %49, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, %49, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, %49, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, %49, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, %49, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, %49, e6;\n\t"
+        "madc.hi.u32 e7, %47, %49, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, %49, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, %49, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, %49, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, %49, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, %49, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, %49, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, %49, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, %49, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %64;\n\t"
+        "mad.lo.cc.u32 e0, %57, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %57, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %59, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %59, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %61, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %61, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %63, q, e6;\n\t"
+        "madc.hi.u32 e7, %63, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %56, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %56, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %58, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %58, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %60, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %60, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %62, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %62, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %34, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %34, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %34, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %34, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %34, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %34, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %34, 0;\n\t"
+        "madc.hi.u32 o7, %31, %34, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %34, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %34, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %34, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %34, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %34, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %34, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %34, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %34, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mad.lo.cc.u32 o0, %41, %50, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, %50, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, %50, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, %50, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, %50, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, %50, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, %50, o6;\n\t"
+        "madc.hi.u32 o7, %47, %50, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, %50, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, %50, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, %50, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, %50, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, %50, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, %50, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, %50, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, %50, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %64;\n\t"
+        "mad.lo.cc.u32 o0, %57, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %57, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %59, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %59, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %61, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %61, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %63, q, o6;\n\t"
+        "madc.hi.u32 o7, %63, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %56, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %56, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %58, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %58, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %60, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %60, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %62, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %62, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %35, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %35, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %35, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %35, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %35, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %35, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %35, 0;\n\t"
+        "madc.hi.u32 e7, %31, %35, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %35, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %35, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %35, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %35, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %35, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %35, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %35, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %35, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mad.lo.cc.u32 e0, %41, %51, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, %51, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, %51, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, %51, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, %51, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, %51, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, %51, e6;\n\t"
+        "madc.hi.u32 e7, %47, %51, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, %51, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, %51, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, %51, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, %51, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, %51, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, %51, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, %51, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, %51, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %64;\n\t"
+        "mad.lo.cc.u32 e0, %57, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %57, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %59, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %59, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %61, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %61, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %63, q, e6;\n\t"
+        "madc.hi.u32 e7, %63, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %56, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %56, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %58, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %58, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %60, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %60, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %62, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %62, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %36, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %36, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %36, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %36, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %36, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %36, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %36, 0;\n\t"
+        "madc.hi.u32 o7, %31, %36, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %36, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %36, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %36, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %36, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %36, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %36, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %36, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %36, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mad.lo.cc.u32 o0, %41, %52, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, %52, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, %52, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, %52, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, %52, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, %52, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, %52, o6;\n\t"
+        "madc.hi.u32 o7, %47, %52, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, %52, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, %52, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, %52, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, %52, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, %52, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, %52, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, %52, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, %52, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %64;\n\t"
+        "mad.lo.cc.u32 o0, %57, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %57, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %59, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %59, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %61, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %61, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %63, q, o6;\n\t"
+        "madc.hi.u32 o7, %63, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %56, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %56, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %58, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %58, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %60, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %60, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %62, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %62, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %37, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %37, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %37, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %37, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %37, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %37, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %37, 0;\n\t"
+        "madc.hi.u32 e7, %31, %37, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %37, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %37, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %37, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %37, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %37, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %37, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %37, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %37, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mad.lo.cc.u32 e0, %41, %53, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, %53, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, %53, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, %53, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, %53, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, %53, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, %53, e6;\n\t"
+        "madc.hi.u32 e7, %47, %53, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, %53, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, %53, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, %53, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, %53, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, %53, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, %53, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, %53, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, %53, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %64;\n\t"
+        "mad.lo.cc.u32 e0, %57, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %57, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %59, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %59, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %61, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %61, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %63, q, e6;\n\t"
+        "madc.hi.u32 e7, %63, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %56, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %56, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %58, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %58, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %60, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %60, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %62, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %62, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %25, %38, o2;\n\t"
+        "madc.hi.cc.u32 o1, %25, %38, o3;\n\t"
+        "madc.lo.cc.u32 o2, %27, %38, o4;\n\t"
+        "madc.hi.cc.u32 o3, %27, %38, o5;\n\t"
+        "madc.lo.cc.u32 o4, %29, %38, o6;\n\t"
+        "madc.hi.cc.u32 o5, %29, %38, o7;\n\t"
+        "madc.lo.cc.u32 o6, %31, %38, 0;\n\t"
+        "madc.hi.u32 o7, %31, %38, 0;\n\t"
+        "mad.lo.cc.u32 e0, %24, %38, e0;\n\t"
+        "madc.hi.cc.u32 e1, %24, %38, e1;\n\t"
+        "madc.lo.cc.u32 e2, %26, %38, e2;\n\t"
+        "madc.hi.cc.u32 e3, %26, %38, e3;\n\t"
+        "madc.lo.cc.u32 e4, %28, %38, e4;\n\t"
+        "madc.hi.cc.u32 e5, %28, %38, e5;\n\t"
+        "madc.lo.cc.u32 e6, %30, %38, e6;\n\t"
+        "madc.hi.cc.u32 e7, %30, %38, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mad.lo.cc.u32 o0, %41, %54, o0;\n\t"
+        "madc.hi.cc.u32 o1, %41, %54, o1;\n\t"
+        "madc.lo.cc.u32 o2, %43, %54, o2;\n\t"
+        "madc.hi.cc.u32 o3, %43, %54, o3;\n\t"
+        "madc.lo.cc.u32 o4, %45, %54, o4;\n\t"
+        "madc.hi.cc.u32 o5, %45, %54, o5;\n\t"
+        "madc.lo.cc.u32 o6, %47, %54, o6;\n\t"
+        "madc.hi.u32 o7, %47, %54, o7;\n\t"
+        "mad.lo.cc.u32 e0, %40, %54, e0;\n\t"
+        "madc.hi.cc.u32 e1, %40, %54, e1;\n\t"
+        "madc.lo.cc.u32 e2, %42, %54, e2;\n\t"
+        "madc.hi.cc.u32 e3, %42, %54, e3;\n\t"
+        "madc.lo.cc.u32 e4, %44, %54, e4;\n\t"
+        "madc.hi.cc.u32 e5, %44, %54, e5;\n\t"
+        "madc.lo.cc.u32 e6, %46, %54, e6;\n\t"
+        "madc.hi.cc.u32 e7, %46, %54, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "mul.lo.u32 q, e0, %64;\n\t"
+        "mad.lo.cc.u32 o0, %57, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %57, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %59, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %59, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %61, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %61, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %63, q, o6;\n\t"
+        "madc.hi.u32 o7, %63, q, o7;\n\t"
+        "mad.lo.cc.u32 e0, %56, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %56, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %58, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %58, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %60, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %60, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %62, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %62, q, e7;\n\t"
+        "addc.u32 o7, o7, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %25, %39, e2;\n\t"
+        "madc.hi.cc.u32 e1, %25, %39, e3;\n\t"
+        "madc.lo.cc.u32 e2, %27, %39, e4;\n\t"
+        "madc.hi.cc.u32 e3, %27, %39, e5;\n\t"
+        "madc.lo.cc.u32 e4, %29, %39, e6;\n\t"
+        "madc.hi.cc.u32 e5, %29, %39, e7;\n\t"
+        "madc.lo.cc.u32 e6, %31, %39, 0;\n\t"
+        "madc.hi.u32 e7, %31, %39, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %39, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %39, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %39, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %39, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %39, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %39, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %39, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %39, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mad.lo.cc.u32 e0, %41, %55, e0;\n\t"
+        "madc.hi.cc.u32 e1, %41, %55, e1;\n\t"
+        "madc.lo.cc.u32 e2, %43, %55, e2;\n\t"
+        "madc.hi.cc.u32 e3, %43, %55, e3;\n\t"
+        "madc.lo.cc.u32 e4, %45, %55, e4;\n\t"
+        "madc.hi.cc.u32 e5, %45, %55, e5;\n\t"
+        "madc.lo.cc.u32 e6, %47, %55, e6;\n\t"
+        "madc.hi.u32 e7, %47, %55, e7;\n\t"
+        "mad.lo.cc.u32 o0, %40, %55, o0;\n\t"
+        "madc.hi.cc.u32 o1, %40, %55, o1;\n\t"
+        "madc.lo.cc.u32 o2, %42, %55, o2;\n\t"
+        "madc.hi.cc.u32 o3, %42, %55, o3;\n\t"
+        "madc.lo.cc.u32 o4, %44, %55, o4;\n\t"
+        "madc.hi.cc.u32 o5, %44, %55, o5;\n\t"
+        "madc.lo.cc.u32 o6, %46, %55, o6;\n\t"
+        "madc.hi.cc.u32 o7, %46, %55, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "mul.lo.u32 q, o0, %64;\n\t"
+        "mad.lo.cc.u32 e0, %57, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %57, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %59, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %59, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %61, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %61, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %63, q, e6;\n\t"
+        "madc.hi.u32 e7, %63, q, e7;\n\t"
+        "mad.lo.cc.u32 o0, %56, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %56, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %58, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %58, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %60, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %60, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %62, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %62, q, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "addc.cc.u32 e1, e1, o2;\n\t"
+        "addc.cc.u32 e2, e2, o3;\n\t"
+        "addc.cc.u32 e3, e3, o4;\n\t"
+        "addc.cc.u32 e4, e4, o5;\n\t"
+        "addc.cc.u32 e5, e5, o6;\n\t"
+        "addc.cc.u32 e6, e6, o7;\n\t"
+        "addc.u32 e7, e7, 0;\n\t"
+        "add.cc.u32 e0, e0, %16;\n\t"
+        "addc.cc.u32 e1, e1, %17;\n\t"
+        "addc.cc.u32 e2, e2, %18;\n\t"
+        "addc.cc.u32 e3, e3, %19;\n\t"
+        "addc.cc.u32 e4, e4, %20;\n\t"
+        "addc.cc.u32 e5, e5, %21;\n\t"
+        "addc.cc.u32 e6, e6, %22;\n\t"
+        "addc.u32 e7, e7, %23;\n\t"
+        "mov.u32 %0, e0;\n\t"
+        "mov.u32 %1, e1;\n\t"
+        "mov.u32 %2, e2;\n\t"
+        "mov.u32 %3, e3;\n\t"
+        "mov.u32 %4, e4;\n\t"
+        "mov.u32 %5, e5;\n\t"
+        "mov.u32 %6, e6;\n\t"
+        "mov.u32 %7, e7;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(t[8]), "r"(t[9]), "r"(t[10]), "r"(t[11]), "r"(t[12]), "r"(t[13]), "r"(t[14]),
+            "r"(t[15]), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]),
+            "r"(a[6]), "r"(a[7]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]),
+            "r"(b[6]), "r"(b[7]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]), "r"(c[5]),
+            "r"(c[6]), "r"(c[7]), "r"(d[0]), "r"(d[1]), "r"(d[2]), "r"(d[3]), "r"(d[4]), "r"(d[5]),
+            "r"(d[6]), "r"(d[7]), "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(m[4]), "r"(m[5]),
+            "r"(m[6]), "r"(m[7]), "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t q = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[0], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[0], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[0], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[0], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[0], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[0], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[0], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[0], o6, &cc);
+    o7 = pm_gpu_madc_hi(c[7], d[0], o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[0], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[1], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[1], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[1], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[1], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[1], e6, &cc);
+    e7 = pm_gpu_madc_hi(c[7], d[1], e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[1], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[2], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[2], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[2], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[2], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[2], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[2], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[2], o6, &cc);
+    o7 = pm_gpu_madc_hi(c[7], d[2], o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[2], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[3], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[3], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[3], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[3], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[3], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[3], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[3], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[3], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[3], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[3], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[3], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[3], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[3], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[3], e6, &cc);
+    e7 = pm_gpu_madc_hi(c[7], d[3], e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[3], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[4], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[4], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[4], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[4], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[4], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[4], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[4], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[4], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[4], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[4], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[4], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[4], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[4], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[4], o6, &cc);
+    o7 = pm_gpu_madc_hi(c[7], d[4], o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[4], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[5], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[5], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[5], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[5], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[5], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[5], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[5], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[5], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[5], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[5], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[5], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[5], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[5], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[5], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[5], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[5], e6, &cc);
+    e7 = pm_gpu_madc_hi(c[7], d[5], e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[5], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[6], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[6], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[6], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[6], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[6], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[6], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[6], 0, &cc);
+    o7 = pm_gpu_madc_hi(a[7], b[6], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[6], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[6], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[6], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[6], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[6], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[6], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[6], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[6], o6, &cc);
+    o7 = pm_gpu_madc_hi(c[7], d[6], o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[6], e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi(m[7], q, o7, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    o7 = pm_gpu_addc(o7, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[7], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[7], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[7], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[7], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[7], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[7], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[7], 0, &cc);
+    e7 = pm_gpu_madc_hi(a[7], b[7], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[7], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[7], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[7], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[7], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[7], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[7], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[7], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[7], e6, &cc);
+    e7 = pm_gpu_madc_hi(c[7], d[7], e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[7], o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi(m[7], q, e7, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    e1 = pm_gpu_addc_cc(e1, o2, &cc);
+    e2 = pm_gpu_addc_cc(e2, o3, &cc);
+    e3 = pm_gpu_addc_cc(e3, o4, &cc);
+    e4 = pm_gpu_addc_cc(e4, o5, &cc);
+    e5 = pm_gpu_addc_cc(e5, o6, &cc);
+    e6 = pm_gpu_addc_cc(e6, o7, &cc);
+    e7 = pm_gpu_addc(e7, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, t[8], &cc);
+    e1 = pm_gpu_addc_cc(e1, t[9], &cc);
+    e2 = pm_gpu_addc_cc(e2, t[10], &cc);
+    e3 = pm_gpu_addc_cc(e3, t[11], &cc);
+    e4 = pm_gpu_addc_cc(e4, t[12], &cc);
+    e5 = pm_gpu_addc_cc(e5, t[13], &cc);
+    e6 = pm_gpu_addc_cc(e6, t[14], &cc);
+    e7 = pm_gpu_addc(e7, t[15], &cc);
+    r[0] = pm_gpu_mov(e0, &cc);
+    r[1] = pm_gpu_mov(e1, &cc);
+    r[2] = pm_gpu_mov(e2, &cc);
+    r[3] = pm_gpu_mov(e3, &cc);
+    r[4] = pm_gpu_mov(e4, &cc);
+    r[5] = pm_gpu_mov(e5, &cc);
+    r[6] = pm_gpu_mov(e6, &cc);
+    r[7] = pm_gpu_mov(e7, &cc);
     (void)cc;
 #endif
 }
@@ -6705,6 +8734,796 @@ PM_GPU_INLINE void pm_gpu_msm_wide_mul_12(uint32_t r[24], const uint32_t a[12],
     t21 = pm_gpu_addc_cc(e21, o20, &cc);
     t22 = pm_gpu_addc_cc(e22, o21, &cc);
     t23 = pm_gpu_addc(e23, o22, &cc);
+    r[0] = pm_gpu_mov(t0, &cc);
+    r[1] = pm_gpu_mov(t1, &cc);
+    r[2] = pm_gpu_mov(t2, &cc);
+    r[3] = pm_gpu_mov(t3, &cc);
+    r[4] = pm_gpu_mov(t4, &cc);
+    r[5] = pm_gpu_mov(t5, &cc);
+    r[6] = pm_gpu_mov(t6, &cc);
+    r[7] = pm_gpu_mov(t7, &cc);
+    r[8] = pm_gpu_mov(t8, &cc);
+    r[9] = pm_gpu_mov(t9, &cc);
+    r[10] = pm_gpu_mov(t10, &cc);
+    r[11] = pm_gpu_mov(t11, &cc);
+    r[12] = pm_gpu_mov(t12, &cc);
+    r[13] = pm_gpu_mov(t13, &cc);
+    r[14] = pm_gpu_mov(t14, &cc);
+    r[15] = pm_gpu_mov(t15, &cc);
+    r[16] = pm_gpu_mov(t16, &cc);
+    r[17] = pm_gpu_mov(t17, &cc);
+    r[18] = pm_gpu_mov(t18, &cc);
+    r[19] = pm_gpu_mov(t19, &cc);
+    r[20] = pm_gpu_mov(t20, &cc);
+    r[21] = pm_gpu_mov(t21, &cc);
+    r[22] = pm_gpu_mov(t22, &cc);
+    r[23] = pm_gpu_mov(t23, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = a b. */
+PM_GPU_INLINE void pm_gpu_msm_full_mul_12(uint32_t r[24], const uint32_t a[12],
+    const uint32_t b[12]) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11;\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11;\n\t"
+        ".reg .u32 e12, e13, o12, o13, e14, e15, o14, o15, e16, e17, o16, o17;\n\t"
+        ".reg .u32 e18, e19, o18, o19, e20, e21, o20, o21, e22, e23, t0, t1;\n\t"
+        ".reg .u32 t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13;\n\t"
+        ".reg .u32 t14, t15, t16, t17, t18, t19, t20, t21, t22, t23;\n\t"
+        "mul.lo.u32 o0, %25, %36;\n\t"
+        "mul.hi.u32 o1, %25, %36;\n\t"
+        "mul.lo.u32 o2, %27, %36;\n\t"
+        "mul.hi.u32 o3, %27, %36;\n\t"
+        "mul.lo.u32 o4, %29, %36;\n\t"
+        "mul.hi.u32 o5, %29, %36;\n\t"
+        "mul.lo.u32 o6, %31, %36;\n\t"
+        "mul.hi.u32 o7, %31, %36;\n\t"
+        "mul.lo.u32 o8, %33, %36;\n\t"
+        "mul.hi.u32 o9, %33, %36;\n\t"
+        "mul.lo.u32 o10, %35, %36;\n\t"
+        "mul.hi.u32 o11, %35, %36;\n\t"
+        "mul.lo.u32 e0, %24, %36;\n\t"
+        "mul.hi.u32 e1, %24, %36;\n\t"
+        "mul.lo.u32 e2, %26, %36;\n\t"
+        "mul.hi.u32 e3, %26, %36;\n\t"
+        "mul.lo.u32 e4, %28, %36;\n\t"
+        "mul.hi.u32 e5, %28, %36;\n\t"
+        "mul.lo.u32 e6, %30, %36;\n\t"
+        "mul.hi.u32 e7, %30, %36;\n\t"
+        "mul.lo.u32 e8, %32, %36;\n\t"
+        "mul.hi.u32 e9, %32, %36;\n\t"
+        "mul.lo.u32 e10, %34, %36;\n\t"
+        "mul.hi.u32 e11, %34, %36;\n\t"
+        "mad.lo.cc.u32 e2, %25, %37, e2;\n\t"
+        "madc.hi.cc.u32 e3, %25, %37, e3;\n\t"
+        "madc.lo.cc.u32 e4, %27, %37, e4;\n\t"
+        "madc.hi.cc.u32 e5, %27, %37, e5;\n\t"
+        "madc.lo.cc.u32 e6, %29, %37, e6;\n\t"
+        "madc.hi.cc.u32 e7, %29, %37, e7;\n\t"
+        "madc.lo.cc.u32 e8, %31, %37, e8;\n\t"
+        "madc.hi.cc.u32 e9, %31, %37, e9;\n\t"
+        "madc.lo.cc.u32 e10, %33, %37, e10;\n\t"
+        "madc.hi.cc.u32 e11, %33, %37, e11;\n\t"
+        "madc.lo.cc.u32 e12, %35, %37, 0;\n\t"
+        "madc.hi.u32 e13, %35, %37, 0;\n\t"
+        "mad.lo.cc.u32 o0, %24, %37, o0;\n\t"
+        "madc.hi.cc.u32 o1, %24, %37, o1;\n\t"
+        "madc.lo.cc.u32 o2, %26, %37, o2;\n\t"
+        "madc.hi.cc.u32 o3, %26, %37, o3;\n\t"
+        "madc.lo.cc.u32 o4, %28, %37, o4;\n\t"
+        "madc.hi.cc.u32 o5, %28, %37, o5;\n\t"
+        "madc.lo.cc.u32 o6, %30, %37, o6;\n\t"
+        "madc.hi.cc.u32 o7, %30, %37, o7;\n\t"
+        "madc.lo.cc.u32 o8, %32, %37, o8;\n\t"
+        "madc.hi.cc.u32 o9, %32, %37, o9;\n\t"
+        "madc.lo.cc.u32 o10, %34, %37, o10;\n\t"
+        "madc.hi.cc.u32 o11, %34, %37, o11;\n\t"
+        "addc.u32 e13, e13, 0;\n\t"
+        "mad.lo.cc.u32 o2, %25, %38, o2;\n\t"
+        "madc.hi.cc.u32 o3, %25, %38, o3;\n\t"
+        "madc.lo.cc.u32 o4, %27, %38, o4;\n\t"
+        "madc.hi.cc.u32 o5, %27, %38, o5;\n\t"
+        "madc.lo.cc.u32 o6, %29, %38, o6;\n\t"
+        "madc.hi.cc.u32 o7, %29, %38, o7;\n\t"
+        "madc.lo.cc.u32 o8, %31, %38, o8;\n\t"
+        "madc.hi.cc.u32 o9, %31, %38, o9;\n\t"
+        "madc.lo.cc.u32 o10, %33, %38, o10;\n\t"
+        "madc.hi.cc.u32 o11, %33, %38, o11;\n\t"
+        "madc.lo.cc.u32 o12, %35, %38, 0;\n\t"
+        "madc.hi.u32 o13, %35, %38, 0;\n\t"
+        "mad.lo.cc.u32 e2, %24, %38, e2;\n\t"
+        "madc.hi.cc.u32 e3, %24, %38, e3;\n\t"
+        "madc.lo.cc.u32 e4, %26, %38, e4;\n\t"
+        "madc.hi.cc.u32 e5, %26, %38, e5;\n\t"
+        "madc.lo.cc.u32 e6, %28, %38, e6;\n\t"
+        "madc.hi.cc.u32 e7, %28, %38, e7;\n\t"
+        "madc.lo.cc.u32 e8, %30, %38, e8;\n\t"
+        "madc.hi.cc.u32 e9, %30, %38, e9;\n\t"
+        "madc.lo.cc.u32 e10, %32, %38, e10;\n\t"
+        "madc.hi.cc.u32 e11, %32, %38, e11;\n\t"
+        "madc.lo.cc.u32 e12, %34, %38, e12;\n\t"
+        "madc.hi.cc.u32 e13, %34, %38, e13;\n\t"
+        "addc.u32 o13, o13, 0;\n\t"
+        "mad.lo.cc.u32 e4, %25, %39, e4;\n\t"
+        "madc.hi.cc.u32 e5, %25, %39, e5;\n\t"
+        "madc.lo.cc.u32 e6, %27, %39, e6;\n\t"
+        "madc.hi.cc.u32 e7, %27, %39, e7;\n\t"
+        "madc.lo.cc.u32 e8, %29, %39, e8;\n\t"
+        "madc.hi.cc.u32 e9, %29, %39, e9;\n\t"
+        "madc.lo.cc.u32 e10, %31, %39, e10;\n\t"
+        "madc.hi.cc.u32 e11, %31, %39, e11;\n\t"
+        "madc.lo.cc.u32 e12, %33, %39, e12;\n\t"
+        "madc.hi.cc.u32 e13, %33, %39, e13;\n\t"
+        "madc.lo.cc.u32 e14, %35, %39, 0;\n\t"
+        "madc.hi.u32 e15, %35, %39, 0;\n\t"
+        "mad.lo.cc.u32 o2, %24, %39, o2;\n\t"
+        "madc.hi.cc.u32 o3, %24, %39, o3;\n\t"
+        "madc.lo.cc.u32 o4, %26, %39, o4;\n\t"
+        "madc.hi.cc.u32 o5, %26, %39, o5;\n\t"
+        "madc.lo.cc.u32 o6, %28, %39, o6;\n\t"
+        "madc.hi.cc.u32 o7, %28, %39, o7;\n\t"
+        "madc.lo.cc.u32 o8, %30, %39, o8;\n\t"
+        "madc.hi.cc.u32 o9, %30, %39, o9;\n\t"
+        "madc.lo.cc.u32 o10, %32, %39, o10;\n\t"
+        "madc.hi.cc.u32 o11, %32, %39, o11;\n\t"
+        "madc.lo.cc.u32 o12, %34, %39, o12;\n\t"
+        "madc.hi.cc.u32 o13, %34, %39, o13;\n\t"
+        "addc.u32 e15, e15, 0;\n\t"
+        "mad.lo.cc.u32 o4, %25, %40, o4;\n\t"
+        "madc.hi.cc.u32 o5, %25, %40, o5;\n\t"
+        "madc.lo.cc.u32 o6, %27, %40, o6;\n\t"
+        "madc.hi.cc.u32 o7, %27, %40, o7;\n\t"
+        "madc.lo.cc.u32 o8, %29, %40, o8;\n\t"
+        "madc.hi.cc.u32 o9, %29, %40, o9;\n\t"
+        "madc.lo.cc.u32 o10, %31, %40, o10;\n\t"
+        "madc.hi.cc.u32 o11, %31, %40, o11;\n\t"
+        "madc.lo.cc.u32 o12, %33, %40, o12;\n\t"
+        "madc.hi.cc.u32 o13, %33, %40, o13;\n\t"
+        "madc.lo.cc.u32 o14, %35, %40, 0;\n\t"
+        "madc.hi.u32 o15, %35, %40, 0;\n\t"
+        "mad.lo.cc.u32 e4, %24, %40, e4;\n\t"
+        "madc.hi.cc.u32 e5, %24, %40, e5;\n\t"
+        "madc.lo.cc.u32 e6, %26, %40, e6;\n\t"
+        "madc.hi.cc.u32 e7, %26, %40, e7;\n\t"
+        "madc.lo.cc.u32 e8, %28, %40, e8;\n\t"
+        "madc.hi.cc.u32 e9, %28, %40, e9;\n\t"
+        "madc.lo.cc.u32 e10, %30, %40, e10;\n\t"
+        "madc.hi.cc.u32 e11, %30, %40, e11;\n\t"
+        "madc.lo.cc.u32 e12, %32, %40, e12;\n\t"
+        "madc.hi.cc.u32 e13, %32, %40, e13;\n\t"
+        "madc.lo.cc.u32 e14, %34, %40, e14;\n\t"
+        "madc.hi.cc.u32 e15, %34, %40, e15;\n\t"
+        "addc.u32 o15, o15, 0;\n\t"
+        "mad.lo.cc.u32 e6, %25, %41, e6;\n\t"
+        "madc.hi.cc.u32 e7, %25, %41, e7;\n\t"
+        "madc.lo.cc.u32 e8, %27, %41, e8;\n\t"
+        "madc.hi.cc.u32 e9, %27, %41, e9;\n\t"
+        "madc.lo.cc.u32 e10, %29, %41, e10;\n\t"
+        "madc.hi.cc.u32 e11, %29, %41, e11;\n\t"
+        "madc.lo.cc.u32 e12, %31, %41, e12;\n\t"
+        "madc.hi.cc.u32 e13, %31, %41, e13;\n\t"
+        "madc.lo.cc.u32 e14, %33, %41, e14;\n\t"
+        "madc.hi.cc.u32 e15, %33, %41, e15;\n\t"
+        "madc.lo.cc.u32 e16, %35, %41, 0;\n\t"
+        "madc.hi.u32 e17, %35, %41, 0;\n\t"
+        "mad.lo.cc.u32 o4, %24, %41, o4;\n\t"
+        "madc.hi.cc.u32 o5, %24, %41, o5;\n\t"
+        "madc.lo.cc.u32 o6, %26, %41, o6;\n\t"
+        "madc.hi.cc.u32 o7, %26, %41, o7;\n\t"
+        "madc.lo.cc.u32 o8, %28, %41, o8;\n\t"
+        "madc.hi.cc.u32 o9, %28, %41, o9;\n\t"
+        "madc.lo.cc.u32 o10, %30, %41, o10;\n\t"
+        "madc.hi.cc.u32 o11, %30, %41, o11;\n\t"
+        "madc.lo.cc.u32 o12, %32, %41, o12;\n\t"
+        "madc.hi.cc.u32 o13, %32, %41, o13;\n\t"
+        "madc.lo.cc.u32 o14, %34, %41, o14;\n\t"
+        "madc.hi.cc.u32 o15, %34, %41, o15;\n\t"
+        "addc.u32 e17, e17, 0;\n\t"
+        "mad.lo.cc.u32 o6, %25, %42, o6;\n\t"
+        "madc.hi.cc.u32 o7, %25, %42, o7;\n\t"
+        "madc.lo.cc.u32 o8, %27, %42, o8;\n\t"
+        "madc.hi.cc.u32 o9, %27, %42, o9;\n\t"
+        "madc.lo.cc.u32 o10, %29, %42, o10;\n\t"
+        "madc.hi.cc.u32 o11, %29, %42, o11;\n\t"
+        "madc.lo.cc.u32 o12, %31, %42, o12;\n\t"
+        "madc.hi.cc.u32 o13, %31, %42, o13;\n\t"
+        "madc.lo.cc.u32 o14, %33, %42, o14;\n\t"
+        "madc.hi.cc.u32 o15, %33, %42, o15;\n\t"
+        "madc.lo.cc.u32 o16, %35, %42, 0;\n\t"
+        "madc.hi.u32 o17, %35, %42, 0;\n\t"
+        "mad.lo.cc.u32 e6, %24, %42, e6;\n\t"
+        "madc.hi.cc.u32 e7, %24, %42, e7;\n\t"
+        "madc.lo.cc.u32 e8, %26, %42, e8;\n\t"
+        "madc.hi.cc.u32 e9, %26, %42, e9;\n\t"
+        "madc.lo.cc.u32 e10, %28, %42, e10;\n\t"
+        "madc.hi.cc.u32 e11, %28, %42, e11;\n\t"
+        "madc.lo.cc.u32 e12, %30, %42, e12;\n\t"
+        "madc.hi.cc.u32 e13, %30, %42, e13;\n\t"
+        "madc.lo.cc.u32 e14, %32, %42, e14;\n\t"
+        "madc.hi.cc.u32 e15, %32, %42, e15;\n\t"
+        "madc.lo.cc.u32 e16, %34, %42, e16;\n\t"
+        "madc.hi.cc.u32 e17, %34, %42, e17;\n\t"
+        "addc.u32 o17, o17, 0;\n\t"
+        "mad.lo.cc.u32 e8, %25, %43, e8;\n\t"
+        "madc.hi.cc.u32 e9, %25, %43, e9;\n\t"
+        "madc.lo.cc.u32 e10, %27, %43, e10;\n\t"
+        "madc.hi.cc.u32 e11, %27, %43, e11;\n\t"
+        "madc.lo.cc.u32 e12, %29, %43, e12;\n\t"
+        "madc.hi.cc.u32 e13, %29, %43, e13;\n\t"
+        "madc.lo.cc.u32 e14, %31, %43, e14;\n\t"
+        "madc.hi.cc.u32 e15, %31, %43, e15;\n\t"
+        "madc.lo.cc.u32 e16, %33, %43, e16;\n\t"
+        "madc.hi.cc.u32 e17, %33, %43, e17;\n\t"
+        "madc.lo.cc.u32 e18, %35, %43, 0;\n\t"
+        "madc.hi.u32 e19, %35, %43, 0;\n\t"
+        "mad.lo.cc.u32 o6, %24, %43, o6;\n\t"
+        "madc.hi.cc.u32 o7, %24, %43, o7;\n\t"
+        "madc.lo.cc.u32 o8, %26, %43, o8;\n\t"
+        "madc.hi.cc.u32 o9, %26, %43, o9;\n\t"
+        "madc.lo.cc.u32 o10, %28, %43, o10;\n\t"
+        "madc.hi.cc.u32 o11, %28, %43, o11;\n\t"
+        "madc.lo.cc.u32 o12, %30, %43, o12;\n\t"
+        "madc.hi.cc.u32 o13, %30, %43, o13;\n\t"
+        "madc.lo.cc.u32 o14, %32, %43, o14;\n\t"
+        "madc.hi.cc.u32 o15, %32, %43, o15;\n\t"
+        "madc.lo.cc.u32 o16, %34, %43, o16;\n\t"
+        "madc.hi.cc.u32 o17, %34, %43, o17;\n\t"
+        "addc.u32 e19, e19, 0;\n\t"
+        "mad.lo.cc.u32 o8, %25, %44, o8;\n\t"
+        "madc.hi.cc.u32 o9, %25, %44, o9;\n\t"
+        "madc.lo.cc.u32 o10, %27, %44, o10;\n\t"
+        "madc.hi.cc.u32 o11, %27, %44, o11;\n\t"
+        "madc.lo.cc.u32 o12, %29, %44, o12;\n\t"
+        "madc.hi.cc.u32 o13, %29, %44, o13;\n\t"
+        "madc.lo.cc.u32 o14, %31, %44, o14;\n\t"
+        "madc.hi.cc.u32 o15, %31, %44, o15;\n\t"
+        "madc.lo.cc.u32 o16, %33, %44, o16;\n\t"
+        "madc.hi.cc.u32 o17, %33, %44, o17;\n\t"
+        "madc.lo.cc.u32 o18, %35, %44, 0;\n\t"
+        "madc.hi.u32 o19, %35, %44, 0;\n\t"
+        "mad.lo.cc.u32 e8, %24, %44, e8;\n\t"
+        "madc.hi.cc.u32 e9, %24, %44, e9;\n\t"
+        "madc.lo.cc.u32 e10, %26, %44, e10;\n\t"
+        "madc.hi.cc.u32 e11, %26, %44, e11;\n\t"
+        "madc.lo.cc.u32 e12, %28, %44, e12;\n\t"
+        "madc.hi.cc.u32 e13, %28, %44, e13;\n\t"
+        "madc.lo.cc.u32 e14, %30, %44, e14;\n\t"
+        "madc.hi.cc.u32 e15, %30, %44, e15;\n\t"
+        "madc.lo.cc.u32 e16, %32, %44, e16;\n\t"
+        "madc.hi.cc.u32 e17, %32, %44, e17;\n\t"
+        "madc.lo.cc.u32 e18, %34, %44, e18;\n\t"
+        "madc.hi.cc.u32 e19, %34, %44, e19;\n\t"
+        "addc.u32 o19, o19, 0;\n\t"
+        "mad.lo.cc.u32 e10, %25, %45, e10;\n\t"
+        "madc.hi.cc.u32 e11, %25, %45, e11;\n\t"
+        "madc.lo.cc.u32 e12, %27, %45, e12;\n\t"
+        "madc.hi.cc.u32 e13, %27, %45, e13;\n\t"
+        "madc.lo.cc.u32 e14, %29, %45, e14;\n\t"
+        "madc.hi.cc.u32 e15, %29, %45, e15;\n\t"
+        "madc.lo.cc.u32 e16, %31, %45, e16;\n\t"
+        "madc.hi.cc.u32 e17, %31, %45, e17;\n\t"
+        "madc.lo.cc.u32 e18, %33, %45, e18;\n\t"
+        "madc.hi.cc.u32 e19, %33, %45, e19;\n\t"
+        "madc.lo.cc.u32 e20, %35, %45, 0;\n\t"
+        "madc.hi.u32 e21, %35, %45, 0;\n\t"
+        "mad.lo.cc.u32 o8, %24, %45, o8;\n\t"
+        "madc.hi.cc.u32 o9, %24, %45, o9;\n\t"
+        "madc.lo.cc.u32 o10, %26, %45, o10;\n\t"
+        "madc.hi.cc.u32 o11, %26, %45, o11;\n\t"
+        "madc.lo.cc.u32 o12, %28, %45, o12;\n\t"
+        "madc.hi.cc.u32 o13, %28, %45, o13;\n\t"
+        "madc.lo.cc.u32 o14, %30, %45, o14;\n\t"
+        "madc.hi.cc.u32 o15, %30, %45, o15;\n\t"
+        "madc.lo.cc.u32 o16, %32, %45, o16;\n\t"
+        "madc.hi.cc.u32 o17, %32, %45, o17;\n\t"
+        "madc.lo.cc.u32 o18, %34, %45, o18;\n\t"
+        "madc.hi.cc.u32 o19, %34, %45, o19;\n\t"
+        "addc.u32 e21, e21, 0;\n\t"
+        "mad.lo.cc.u32 o10, %25, %46, o10;\n\t"
+        "madc.hi.cc.u32 o11, %25, %46, o11;\n\t"
+        "madc.lo.cc.u32 o12, %27, %46, o12;\n\t"
+        "madc.hi.cc.u32 o13, %27, %46, o13;\n\t"
+        "madc.lo.cc.u32 o14, %29, %46, o14;\n\t"
+        "madc.hi.cc.u32 o15, %29, %46, o15;\n\t"
+        "madc.lo.cc.u32 o16, %31, %46, o16;\n\t"
+        "madc.hi.cc.u32 o17, %31, %46, o17;\n\t"
+        "madc.lo.cc.u32 o18, %33, %46, o18;\n\t"
+        "madc.hi.cc.u32 o19, %33, %46, o19;\n\t"
+        "madc.lo.cc.u32 o20, %35, %46, 0;\n\t"
+        "madc.hi.u32 o21, %35, %46, 0;\n\t"
+        "mad.lo.cc.u32 e10, %24, %46, e10;\n\t"
+        "madc.hi.cc.u32 e11, %24, %46, e11;\n\t"
+        "madc.lo.cc.u32 e12, %26, %46, e12;\n\t"
+        "madc.hi.cc.u32 e13, %26, %46, e13;\n\t"
+        "madc.lo.cc.u32 e14, %28, %46, e14;\n\t"
+        "madc.hi.cc.u32 e15, %28, %46, e15;\n\t"
+        "madc.lo.cc.u32 e16, %30, %46, e16;\n\t"
+        "madc.hi.cc.u32 e17, %30, %46, e17;\n\t"
+        "madc.lo.cc.u32 e18, %32, %46, e18;\n\t"
+        "madc.hi.cc.u32 e19, %32, %46, e19;\n\t"
+        "madc.lo.cc.u32 e20, %34, %46, e20;\n\t"
+        "madc.hi.cc.u32 e21, %34, %46, e21;\n\t"
+        "addc.u32 o21, o21, 0;\n\t"
+        "mad.lo.cc.u32 e12, %25, %47, e12;\n\t"
+        "madc.hi.cc.u32 e13, %25, %47, e13;\n\t"
+        "madc.lo.cc.u32 e14, %27, %47, e14;\n\t"
+        "madc.hi.cc.u32 e15, %27, %47, e15;\n\t"
+        "madc.lo.cc.u32 e16, %29, %47, e16;\n\t"
+        "madc.hi.cc.u32 e17, %29, %47, e17;\n\t"
+        "madc.lo.cc.u32 e18, %31, %47, e18;\n\t"
+        "madc.hi.cc.u32 e19, %31, %47, e19;\n\t"
+        "madc.lo.cc.u32 e20, %33, %47, e20;\n\t"
+        "madc.hi.cc.u32 e21, %33, %47, e21;\n\t"
+        "madc.lo.cc.u32 e22, %35, %47, 0;\n\t"
+        "madc.hi.u32 e23, %35, %47, 0;\n\t"
+        "mad.lo.cc.u32 o10, %24, %47, o10;\n\t"
+        "madc.hi.cc.u32 o11, %24, %47, o11;\n\t"
+        "madc.lo.cc.u32 o12, %26, %47, o12;\n\t"
+        "madc.hi.cc.u32 o13, %26, %47, o13;\n\t"
+        "madc.lo.cc.u32 o14, %28, %47, o14;\n\t"
+        "madc.hi.cc.u32 o15, %28, %47, o15;\n\t"
+        "madc.lo.cc.u32 o16, %30, %47, o16;\n\t"
+        "madc.hi.cc.u32 o17, %30, %47, o17;\n\t"
+        "madc.lo.cc.u32 o18, %32, %47, o18;\n\t"
+        "madc.hi.cc.u32 o19, %32, %47, o19;\n\t"
+        "madc.lo.cc.u32 o20, %34, %47, o20;\n\t"
+        "madc.hi.cc.u32 o21, %34, %47, o21;\n\t"
+        "addc.u32 e23, e23, 0;\n\t"
+        "add.cc.u32 t0, e0, 0;\n\t"
+        "addc.cc.u32 t1, e1, o0;\n\t"
+        "addc.cc.u32 t2, e2, o1;\n\t"
+        "addc.cc.u32 t3, e3, o2;\n\t"
+        "addc.cc.u32 t4, e4, o3;\n\t"
+        "addc.cc.u32 t5, e5, o4;\n\t"
+        "addc.cc.u32 t6, e6, o5;\n\t"
+        "addc.cc.u32 t7, e7, o6;\n\t"
+        "addc.cc.u32 t8, e8, o7;\n\t"
+        "addc.cc.u32 t9, e9, o8;\n\t"
+        "addc.cc.u32 t10, e10, o9;\n\t"
+        "addc.cc.u32 t11, e11, o10;\n\t"
+        "addc.cc.u32 t12, e12, o11;\n\t"
+        "addc.cc.u32 t13, e13, o12;\n\t"
+        "addc.cc.u32 t14, e14, o13;\n\t"
+        "addc.cc.u32 t15, e15, o14;\n\t"
+        "addc.cc.u32 t16, e16, o15;\n\t"
+        "addc.cc.u32 t17, e17, o16;\n\t"
+        "addc.cc.u32 t18, e18, o17;\n\t"
+        "addc.cc.u32 t19, e19, o18;\n\t"
+        "addc.cc.u32 t20, e20, o19;\n\t"
+        "addc.cc.u32 t21, e21, o20;\n\t"
+        "addc.cc.u32 t22, e22, o21;\n\t"
+        "addc.u32 t23, e23, 0;\n\t"
+        "mov.u32 %0, t0;\n\t"
+        "mov.u32 %1, t1;\n\t"
+        "mov.u32 %2, t2;\n\t"
+        "mov.u32 %3, t3;\n\t"
+        "mov.u32 %4, t4;\n\t"
+        "mov.u32 %5, t5;\n\t"
+        "mov.u32 %6, t6;\n\t"
+        "mov.u32 %7, t7;\n\t"
+        "mov.u32 %8, t8;\n\t"
+        "mov.u32 %9, t9;\n\t"
+        "mov.u32 %10, t10;\n\t"
+        "mov.u32 %11, t11;\n\t"
+        "mov.u32 %12, t12;\n\t"
+        "mov.u32 %13, t13;\n\t"
+        "mov.u32 %14, t14;\n\t"
+        "mov.u32 %15, t15;\n\t"
+        "mov.u32 %16, t16;\n\t"
+        "mov.u32 %17, t17;\n\t"
+        "mov.u32 %18, t18;\n\t"
+        "mov.u32 %19, t19;\n\t"
+        "mov.u32 %20, t20;\n\t"
+        "mov.u32 %21, t21;\n\t"
+        "mov.u32 %22, t22;\n\t"
+        "mov.u32 %23, t23;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11]), "=r"(r[12]), "=r"(r[13]),
+            "=r"(r[14]), "=r"(r[15]), "=r"(r[16]), "=r"(r[17]), "=r"(r[18]), "=r"(r[19]),
+            "=r"(r[20]), "=r"(r[21]), "=r"(r[22]), "=r"(r[23])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+            "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+            "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]),
+            "r"(b[10]), "r"(b[11]));
+#else
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t e12 = 0;
+    uint32_t e13 = 0;
+    uint32_t o12 = 0;
+    uint32_t o13 = 0;
+    uint32_t e14 = 0;
+    uint32_t e15 = 0;
+    uint32_t o14 = 0;
+    uint32_t o15 = 0;
+    uint32_t e16 = 0;
+    uint32_t e17 = 0;
+    uint32_t o16 = 0;
+    uint32_t o17 = 0;
+    uint32_t e18 = 0;
+    uint32_t e19 = 0;
+    uint32_t o18 = 0;
+    uint32_t o19 = 0;
+    uint32_t e20 = 0;
+    uint32_t e21 = 0;
+    uint32_t o20 = 0;
+    uint32_t o21 = 0;
+    uint32_t e22 = 0;
+    uint32_t e23 = 0;
+    uint32_t t0 = 0;
+    uint32_t t1 = 0;
+    uint32_t t2 = 0;
+    uint32_t t3 = 0;
+    uint32_t t4 = 0;
+    uint32_t t5 = 0;
+    uint32_t t6 = 0;
+    uint32_t t7 = 0;
+    uint32_t t8 = 0;
+    uint32_t t9 = 0;
+    uint32_t t10 = 0;
+    uint32_t t11 = 0;
+    uint32_t t12 = 0;
+    uint32_t t13 = 0;
+    uint32_t t14 = 0;
+    uint32_t t15 = 0;
+    uint32_t t16 = 0;
+    uint32_t t17 = 0;
+    uint32_t t18 = 0;
+    uint32_t t19 = 0;
+    uint32_t t20 = 0;
+    uint32_t t21 = 0;
+    uint32_t t22 = 0;
+    uint32_t t23 = 0;
+    uint32_t cc = 0;
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    o8 = pm_gpu_mul_lo(a[9], b[0], &cc);
+    o9 = pm_gpu_mul_hi(a[9], b[0], &cc);
+    o10 = pm_gpu_mul_lo(a[11], b[0], &cc);
+    o11 = pm_gpu_mul_hi(a[11], b[0], &cc);
+    e0 = pm_gpu_mul_lo(a[0], b[0], &cc);
+    e1 = pm_gpu_mul_hi(a[0], b[0], &cc);
+    e2 = pm_gpu_mul_lo(a[2], b[0], &cc);
+    e3 = pm_gpu_mul_hi(a[2], b[0], &cc);
+    e4 = pm_gpu_mul_lo(a[4], b[0], &cc);
+    e5 = pm_gpu_mul_hi(a[4], b[0], &cc);
+    e6 = pm_gpu_mul_lo(a[6], b[0], &cc);
+    e7 = pm_gpu_mul_hi(a[6], b[0], &cc);
+    e8 = pm_gpu_mul_lo(a[8], b[0], &cc);
+    e9 = pm_gpu_mul_hi(a[8], b[0], &cc);
+    e10 = pm_gpu_mul_lo(a[10], b[0], &cc);
+    e11 = pm_gpu_mul_hi(a[10], b[0], &cc);
+    e2 = pm_gpu_mad_lo_cc(a[1], b[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[7], b[1], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[7], b[1], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[9], b[1], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[9], b[1], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[11], b[1], 0, &cc);
+    e13 = pm_gpu_madc_hi(a[11], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[1], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[1], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[1], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[1], o11, &cc);
+    e13 = pm_gpu_addc(e13, 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[1], b[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[7], b[2], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[7], b[2], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[9], b[2], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[9], b[2], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[11], b[2], 0, &cc);
+    o13 = pm_gpu_madc_hi(a[11], b[2], 0, &cc);
+    e2 = pm_gpu_mad_lo_cc(a[0], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[0], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[2], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[2], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[4], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[4], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[6], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[6], b[2], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[8], b[2], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[8], b[2], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[10], b[2], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[10], b[2], e13, &cc);
+    o13 = pm_gpu_addc(o13, 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[1], b[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[1], b[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[3], b[3], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[3], b[3], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[5], b[3], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[5], b[3], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[7], b[3], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[7], b[3], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[9], b[3], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[9], b[3], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[11], b[3], 0, &cc);
+    e15 = pm_gpu_madc_hi(a[11], b[3], 0, &cc);
+    o2 = pm_gpu_mad_lo_cc(a[0], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[0], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[2], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[2], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[4], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[4], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[6], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[6], b[3], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[8], b[3], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[8], b[3], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[10], b[3], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[10], b[3], o13, &cc);
+    e15 = pm_gpu_addc(e15, 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[1], b[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[1], b[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[3], b[4], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[3], b[4], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[5], b[4], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[5], b[4], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[7], b[4], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[7], b[4], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[9], b[4], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[9], b[4], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[11], b[4], 0, &cc);
+    o15 = pm_gpu_madc_hi(a[11], b[4], 0, &cc);
+    e4 = pm_gpu_mad_lo_cc(a[0], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[0], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[2], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[2], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[4], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[4], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[6], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[6], b[4], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[8], b[4], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[8], b[4], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[10], b[4], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[10], b[4], e15, &cc);
+    o15 = pm_gpu_addc(o15, 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[1], b[5], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[1], b[5], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[3], b[5], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[3], b[5], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[5], b[5], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[5], b[5], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[7], b[5], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[7], b[5], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[9], b[5], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[9], b[5], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[11], b[5], 0, &cc);
+    e17 = pm_gpu_madc_hi(a[11], b[5], 0, &cc);
+    o4 = pm_gpu_mad_lo_cc(a[0], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[0], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[2], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[2], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[4], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[4], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[6], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[6], b[5], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[8], b[5], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[8], b[5], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[10], b[5], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[10], b[5], o15, &cc);
+    e17 = pm_gpu_addc(e17, 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[1], b[6], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[1], b[6], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[3], b[6], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[3], b[6], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[5], b[6], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[5], b[6], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[7], b[6], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[7], b[6], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[9], b[6], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[9], b[6], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[11], b[6], 0, &cc);
+    o17 = pm_gpu_madc_hi(a[11], b[6], 0, &cc);
+    e6 = pm_gpu_mad_lo_cc(a[0], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[0], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[2], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[2], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[4], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[4], b[6], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[6], b[6], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[6], b[6], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[8], b[6], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[8], b[6], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[10], b[6], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[10], b[6], e17, &cc);
+    o17 = pm_gpu_addc(o17, 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[1], b[7], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[1], b[7], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[3], b[7], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[3], b[7], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[5], b[7], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[5], b[7], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[7], b[7], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[7], b[7], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[9], b[7], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[9], b[7], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[11], b[7], 0, &cc);
+    e19 = pm_gpu_madc_hi(a[11], b[7], 0, &cc);
+    o6 = pm_gpu_mad_lo_cc(a[0], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[0], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[2], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[2], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[4], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[4], b[7], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[6], b[7], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[6], b[7], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[8], b[7], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[8], b[7], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[10], b[7], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[10], b[7], o17, &cc);
+    e19 = pm_gpu_addc(e19, 0, &cc);
+    o8 = pm_gpu_mad_lo_cc(a[1], b[8], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[1], b[8], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[3], b[8], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[3], b[8], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[5], b[8], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[5], b[8], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[7], b[8], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[7], b[8], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[9], b[8], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[9], b[8], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[11], b[8], 0, &cc);
+    o19 = pm_gpu_madc_hi(a[11], b[8], 0, &cc);
+    e8 = pm_gpu_mad_lo_cc(a[0], b[8], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[0], b[8], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[2], b[8], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[2], b[8], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[4], b[8], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[4], b[8], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[6], b[8], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[6], b[8], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[8], b[8], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[8], b[8], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[10], b[8], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[10], b[8], e19, &cc);
+    o19 = pm_gpu_addc(o19, 0, &cc);
+    e10 = pm_gpu_mad_lo_cc(a[1], b[9], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[1], b[9], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[3], b[9], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[3], b[9], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[5], b[9], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[5], b[9], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[7], b[9], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[7], b[9], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[9], b[9], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[9], b[9], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[11], b[9], 0, &cc);
+    e21 = pm_gpu_madc_hi(a[11], b[9], 0, &cc);
+    o8 = pm_gpu_mad_lo_cc(a[0], b[9], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[0], b[9], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[2], b[9], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[2], b[9], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[4], b[9], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[4], b[9], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[6], b[9], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[6], b[9], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[8], b[9], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[8], b[9], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[10], b[9], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[10], b[9], o19, &cc);
+    e21 = pm_gpu_addc(e21, 0, &cc);
+    o10 = pm_gpu_mad_lo_cc(a[1], b[10], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[1], b[10], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[3], b[10], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[3], b[10], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[5], b[10], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[5], b[10], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[7], b[10], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[7], b[10], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[9], b[10], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[9], b[10], o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(a[11], b[10], 0, &cc);
+    o21 = pm_gpu_madc_hi(a[11], b[10], 0, &cc);
+    e10 = pm_gpu_mad_lo_cc(a[0], b[10], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[0], b[10], e11, &cc);
+    e12 = pm_gpu_madc_lo_cc(a[2], b[10], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[2], b[10], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[4], b[10], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[4], b[10], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[6], b[10], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[6], b[10], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[8], b[10], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[8], b[10], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[10], b[10], e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(a[10], b[10], e21, &cc);
+    o21 = pm_gpu_addc(o21, 0, &cc);
+    e12 = pm_gpu_mad_lo_cc(a[1], b[11], e12, &cc);
+    e13 = pm_gpu_madc_hi_cc(a[1], b[11], e13, &cc);
+    e14 = pm_gpu_madc_lo_cc(a[3], b[11], e14, &cc);
+    e15 = pm_gpu_madc_hi_cc(a[3], b[11], e15, &cc);
+    e16 = pm_gpu_madc_lo_cc(a[5], b[11], e16, &cc);
+    e17 = pm_gpu_madc_hi_cc(a[5], b[11], e17, &cc);
+    e18 = pm_gpu_madc_lo_cc(a[7], b[11], e18, &cc);
+    e19 = pm_gpu_madc_hi_cc(a[7], b[11], e19, &cc);
+    e20 = pm_gpu_madc_lo_cc(a[9], b[11], e20, &cc);
+    e21 = pm_gpu_madc_hi_cc(a[9], b[11], e21, &cc);
+    e22 = pm_gpu_madc_lo_cc(a[11], b[11], 0, &cc);
+    e23 = pm_gpu_madc_hi(a[11], b[11], 0, &cc);
+    o10 = pm_gpu_mad_lo_cc(a[0], b[11], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[0], b[11], o11, &cc);
+    o12 = pm_gpu_madc_lo_cc(a[2], b[11], o12, &cc);
+    o13 = pm_gpu_madc_hi_cc(a[2], b[11], o13, &cc);
+    o14 = pm_gpu_madc_lo_cc(a[4], b[11], o14, &cc);
+    o15 = pm_gpu_madc_hi_cc(a[4], b[11], o15, &cc);
+    o16 = pm_gpu_madc_lo_cc(a[6], b[11], o16, &cc);
+    o17 = pm_gpu_madc_hi_cc(a[6], b[11], o17, &cc);
+    o18 = pm_gpu_madc_lo_cc(a[8], b[11], o18, &cc);
+    o19 = pm_gpu_madc_hi_cc(a[8], b[11], o19, &cc);
+    o20 = pm_gpu_madc_lo_cc(a[10], b[11], o20, &cc);
+    o21 = pm_gpu_madc_hi_cc(a[10], b[11], o21, &cc);
+    e23 = pm_gpu_addc(e23, 0, &cc);
+    t0 = pm_gpu_add_cc(e0, 0, &cc);
+    t1 = pm_gpu_addc_cc(e1, o0, &cc);
+    t2 = pm_gpu_addc_cc(e2, o1, &cc);
+    t3 = pm_gpu_addc_cc(e3, o2, &cc);
+    t4 = pm_gpu_addc_cc(e4, o3, &cc);
+    t5 = pm_gpu_addc_cc(e5, o4, &cc);
+    t6 = pm_gpu_addc_cc(e6, o5, &cc);
+    t7 = pm_gpu_addc_cc(e7, o6, &cc);
+    t8 = pm_gpu_addc_cc(e8, o7, &cc);
+    t9 = pm_gpu_addc_cc(e9, o8, &cc);
+    t10 = pm_gpu_addc_cc(e10, o9, &cc);
+    t11 = pm_gpu_addc_cc(e11, o10, &cc);
+    t12 = pm_gpu_addc_cc(e12, o11, &cc);
+    t13 = pm_gpu_addc_cc(e13, o12, &cc);
+    t14 = pm_gpu_addc_cc(e14, o13, &cc);
+    t15 = pm_gpu_addc_cc(e15, o14, &cc);
+    t16 = pm_gpu_addc_cc(e16, o15, &cc);
+    t17 = pm_gpu_addc_cc(e17, o16, &cc);
+    t18 = pm_gpu_addc_cc(e18, o17, &cc);
+    t19 = pm_gpu_addc_cc(e19, o18, &cc);
+    t20 = pm_gpu_addc_cc(e20, o19, &cc);
+    t21 = pm_gpu_addc_cc(e21, o20, &cc);
+    t22 = pm_gpu_addc_cc(e22, o21, &cc);
+    t23 = pm_gpu_addc(e23, 0, &cc);
     r[0] = pm_gpu_mov(t0, &cc);
     r[1] = pm_gpu_mov(t1, &cc);
     r[2] = pm_gpu_mov(t2, &cc);
@@ -7825,6 +10644,3396 @@ PM_GPU_INLINE void pm_gpu_msm_wide_sub_12(uint32_t r[25], const uint32_t a[24],
     r[22] = pm_gpu_mov(t22, &cc);
     r[23] = pm_gpu_mov(t23, &cc);
     r[24] = pm_gpu_mov(t24, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = (t + a b) / R mod m, below that and m more. */
+PM_GPU_INLINE void pm_gpu_msm_acc_12(uint32_t r[12], const uint32_t t[24], const uint32_t a[12],
+    const uint32_t b[12], const uint32_t m[12], uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11;\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11;\n\t"
+        ".reg .u32 q;\n\t"
+        "mov.u32 e0, %12;\n\t"
+        "mov.u32 e1, %13;\n\t"
+        "mov.u32 e2, %14;\n\t"
+        "mov.u32 e3, %15;\n\t"
+        "mov.u32 e4, %16;\n\t"
+        "mov.u32 e5, %17;\n\t"
+        "mov.u32 e6, %18;\n\t"
+        "mov.u32 e7, %19;\n\t"
+        "mov.u32 e8, %20;\n\t"
+        "mov.u32 e9, %21;\n\t"
+        "mov.u32 e10, %22;\n\t"
+        "mov.u32 e11, %23;\n\t"
+        "mul.lo.u32 o0, %37, %48;\n\t"
+        "mul.hi.u32 o1, %37, %48;\n\t"
+        "mul.lo.u32 o2, %39, %48;\n\t"
+        "mul.hi.u32 o3, %39, %48;\n\t"
+        "mul.lo.u32 o4, %41, %48;\n\t"
+        "mul.hi.u32 o5, %41, %48;\n\t"
+        "mul.lo.u32 o6, %43, %48;\n\t"
+        "mul.hi.u32 o7, %43, %48;\n\t"
+        "mul.lo.u32 o8, %45, %48;\n\t"
+        "mul.hi.u32 o9, %45, %48;\n\t"
+        "mul.lo.u32 o10, %47, %48;\n\t"
+        "mul.hi.u32 o11, %47, %48;\n\t"
+        "mad.lo.cc.u32 e0, %36, %48, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %48, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %48, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %48, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %48, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %48, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %48, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %48, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %48, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %48, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %48, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %48, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %49, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %49, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %49, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %49, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %49, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %49, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %49, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %49, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %49, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %49, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %49, 0;\n\t"
+        "madc.hi.u32 e11, %47, %49, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %49, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %49, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %49, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %49, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %49, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %49, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %49, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %49, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %49, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %49, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %49, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %49, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %50, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %50, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %50, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %50, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %50, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %50, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %50, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %50, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %50, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %50, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %50, 0;\n\t"
+        "madc.hi.u32 o11, %47, %50, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %50, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %50, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %50, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %50, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %50, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %50, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %50, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %50, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %50, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %50, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %50, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %50, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %51, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %51, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %51, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %51, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %51, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %51, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %51, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %51, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %51, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %51, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %51, 0;\n\t"
+        "madc.hi.u32 e11, %47, %51, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %51, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %51, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %51, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %51, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %51, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %51, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %51, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %51, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %51, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %51, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %51, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %51, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %52, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %52, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %52, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %52, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %52, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %52, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %52, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %52, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %52, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %52, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %52, 0;\n\t"
+        "madc.hi.u32 o11, %47, %52, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %52, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %52, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %52, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %52, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %52, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %52, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %52, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %52, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %52, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %52, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %52, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %52, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %53, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %53, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %53, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %53, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %53, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %53, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %53, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %53, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %53, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %53, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %53, 0;\n\t"
+        "madc.hi.u32 e11, %47, %53, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %53, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %53, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %53, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %53, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %53, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %53, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %53, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %53, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %53, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %53, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %53, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %53, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %54, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %54, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %54, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %54, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %54, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %54, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %54, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %54, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %54, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %54, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %54, 0;\n\t"
+        "madc.hi.u32 o11, %47, %54, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %54, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %54, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %54, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %54, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %54, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %54, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %54, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %54, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %54, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %54, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %54, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %54, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %55, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %55, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %55, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %55, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %55, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %55, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %55, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %55, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %55, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %55, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %55, 0;\n\t"
+        "madc.hi.u32 e11, %47, %55, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %55, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %55, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %55, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %55, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %55, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %55, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %55, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %55, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %55, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %55, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %55, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %55, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %56, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %56, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %56, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %56, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %56, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %56, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %56, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %56, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %56, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %56, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %56, 0;\n\t"
+        "madc.hi.u32 o11, %47, %56, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %56, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %56, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %56, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %56, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %56, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %56, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %56, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %56, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %56, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %56, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %56, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %56, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %57, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %57, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %57, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %57, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %57, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %57, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %57, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %57, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %57, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %57, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %57, 0;\n\t"
+        "madc.hi.u32 e11, %47, %57, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %57, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %57, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %57, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %57, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %57, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %57, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %57, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %57, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %57, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %57, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %57, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %57, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %58, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %58, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %58, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %58, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %58, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %58, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %58, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %58, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %58, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %58, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %58, 0;\n\t"
+        "madc.hi.u32 o11, %47, %58, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %58, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %58, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %58, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %58, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %58, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %58, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %58, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %58, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %58, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %58, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %58, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %58, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %72;\n\t"
+        "mad.lo.cc.u32 o0, %61, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, q, o10;\n\t"
+        "madc.hi.u32 o11, %71, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %59, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %59, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %59, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %59, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %59, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %59, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %59, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %59, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %59, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %59, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %59, 0;\n\t"
+        "madc.hi.u32 e11, %47, %59, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %59, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %59, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %59, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %59, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %59, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %59, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %59, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %59, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %59, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %59, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %59, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %59, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %72;\n\t"
+        "mad.lo.cc.u32 e0, %61, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, q, e10;\n\t"
+        "madc.hi.u32 e11, %71, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "addc.cc.u32 e1, e1, o2;\n\t"
+        "addc.cc.u32 e2, e2, o3;\n\t"
+        "addc.cc.u32 e3, e3, o4;\n\t"
+        "addc.cc.u32 e4, e4, o5;\n\t"
+        "addc.cc.u32 e5, e5, o6;\n\t"
+        "addc.cc.u32 e6, e6, o7;\n\t"
+        "addc.cc.u32 e7, e7, o8;\n\t"
+        "addc.cc.u32 e8, e8, o9;\n\t"
+        "addc.cc.u32 e9, e9, o10;\n\t"
+        "addc.cc.u32 e10, e10, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, %24;\n\t"
+        "addc.cc.u32 e1, e1, %25;\n\t"
+        "addc.cc.u32 e2, e2, %26;\n\t"
+        "addc.cc.u32 e3, e3, %27;\n\t"
+        "addc.cc.u32 e4, e4, %28;\n\t"
+        "addc.cc.u32 e5, e5, %29;\n\t"
+        "addc.cc.u32 e6, e6, %30;\n\t"
+        "addc.cc.u32 e7, e7, %31;\n\t"
+        "addc.cc.u32 e8, e8, %32;\n\t"
+        "addc.cc.u32 e9, e9, %33;\n\t"
+        "addc.cc.u32 e10, e10, %34;\n\t"
+        "addc.u32 e11, e11, %35;\n\t"
+        "mov.u32 %0, e0;\n\t"
+        "mov.u32 %1, e1;\n\t"
+        "mov.u32 %2, e2;\n\t"
+        "mov.u32 %3, e3;\n\t"
+        "mov.u32 %4, e4;\n\t"
+        "mov.u32 %5, e5;\n\t"
+        "mov.u32 %6, e6;\n\t"
+        "mov.u32 %7, e7;\n\t"
+        "mov.u32 %8, e8;\n\t"
+        "mov.u32 %9, e9;\n\t"
+        "mov.u32 %10, e10;\n\t"
+        "mov.u32 %11, e11;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(t[8]), "r"(t[9]), "r"(t[10]), "r"(t[11]), "r"(t[12]), "r"(t[13]), "r"(t[14]),
+            "r"(t[15]), "r"(t[16]), "r"(t[17]), "r"(t[18]), "r"(t[19]), "r"(t[20]), "r"(t[21]),
+            "r"(t[22]), "r"(t[23]), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]),
+            "r"(a[5]), "r"(a[6]), "r"(a[7]), "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]),
+            "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]),
+            "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]), "r"(m[0]), "r"(m[1]), "r"(m[2]),
+            "r"(m[3]), "r"(m[4]), "r"(m[5]), "r"(m[6]), "r"(m[7]), "r"(m[8]), "r"(m[9]),
+            "r"(m[10]), "r"(m[11]), "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t q = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    e8 = pm_gpu_mov(t[8], &cc);
+    e9 = pm_gpu_mov(t[9], &cc);
+    e10 = pm_gpu_mov(t[10], &cc);
+    e11 = pm_gpu_mov(t[11], &cc);
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    o8 = pm_gpu_mul_lo(a[9], b[0], &cc);
+    o9 = pm_gpu_mul_hi(a[9], b[0], &cc);
+    o10 = pm_gpu_mul_lo(a[11], b[0], &cc);
+    o11 = pm_gpu_mul_hi(a[11], b[0], &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[0], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[0], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[0], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[0], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[0], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[1], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[1], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[1], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[1], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[1], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[1], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[1], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[1], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[1], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[1], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[2], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[2], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[2], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[2], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[2], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[2], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[2], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[2], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[2], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[2], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[3], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[3], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[3], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[3], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[3], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[3], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[3], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[3], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[3], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[3], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[3], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[3], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[3], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[3], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[3], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[4], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[4], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[4], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[4], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[4], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[4], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[4], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[4], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[4], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[4], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[4], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[4], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[4], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[5], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[5], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[5], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[5], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[5], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[5], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[5], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[5], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[5], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[5], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[5], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[5], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[5], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[6], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[6], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[6], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[6], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[6], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[6], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[6], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[6], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[6], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[6], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[6], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[6], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[6], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[7], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[7], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[7], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[7], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[7], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[7], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[7], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[7], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[7], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[7], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[7], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[7], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[7], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[8], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[8], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[8], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[8], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[8], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[8], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[8], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[8], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[8], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[8], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[8], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[8], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[8], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[8], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[8], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[8], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[8], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[8], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[8], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[8], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[8], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[8], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[8], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[8], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[9], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[9], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[9], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[9], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[9], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[9], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[9], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[9], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[9], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[9], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[9], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[9], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[9], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[9], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[9], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[9], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[9], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[9], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[9], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[9], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[9], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[9], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[9], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[9], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[10], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[10], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[10], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[10], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[10], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[10], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[10], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[10], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[10], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[10], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[10], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[10], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[10], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[10], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[10], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[10], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[10], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[10], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[10], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[10], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[10], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[10], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[10], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[10], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[11], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[11], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[11], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[11], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[11], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[11], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[11], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[11], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[11], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[11], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[11], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[11], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[11], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[11], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[11], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[11], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[11], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[11], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[11], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[11], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[11], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[11], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[11], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[11], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    e1 = pm_gpu_addc_cc(e1, o2, &cc);
+    e2 = pm_gpu_addc_cc(e2, o3, &cc);
+    e3 = pm_gpu_addc_cc(e3, o4, &cc);
+    e4 = pm_gpu_addc_cc(e4, o5, &cc);
+    e5 = pm_gpu_addc_cc(e5, o6, &cc);
+    e6 = pm_gpu_addc_cc(e6, o7, &cc);
+    e7 = pm_gpu_addc_cc(e7, o8, &cc);
+    e8 = pm_gpu_addc_cc(e8, o9, &cc);
+    e9 = pm_gpu_addc_cc(e9, o10, &cc);
+    e10 = pm_gpu_addc_cc(e10, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, t[12], &cc);
+    e1 = pm_gpu_addc_cc(e1, t[13], &cc);
+    e2 = pm_gpu_addc_cc(e2, t[14], &cc);
+    e3 = pm_gpu_addc_cc(e3, t[15], &cc);
+    e4 = pm_gpu_addc_cc(e4, t[16], &cc);
+    e5 = pm_gpu_addc_cc(e5, t[17], &cc);
+    e6 = pm_gpu_addc_cc(e6, t[18], &cc);
+    e7 = pm_gpu_addc_cc(e7, t[19], &cc);
+    e8 = pm_gpu_addc_cc(e8, t[20], &cc);
+    e9 = pm_gpu_addc_cc(e9, t[21], &cc);
+    e10 = pm_gpu_addc_cc(e10, t[22], &cc);
+    e11 = pm_gpu_addc(e11, t[23], &cc);
+    r[0] = pm_gpu_mov(e0, &cc);
+    r[1] = pm_gpu_mov(e1, &cc);
+    r[2] = pm_gpu_mov(e2, &cc);
+    r[3] = pm_gpu_mov(e3, &cc);
+    r[4] = pm_gpu_mov(e4, &cc);
+    r[5] = pm_gpu_mov(e5, &cc);
+    r[6] = pm_gpu_mov(e6, &cc);
+    r[7] = pm_gpu_mov(e7, &cc);
+    r[8] = pm_gpu_mov(e8, &cc);
+    r[9] = pm_gpu_mov(e9, &cc);
+    r[10] = pm_gpu_mov(e10, &cc);
+    r[11] = pm_gpu_mov(e11, &cc);
+    (void)cc;
+#endif
+}
+
+/* r = (t + a b + c d) / R mod m, below that and m more. */
+PM_GPU_INLINE void pm_gpu_msm_acc2_12(uint32_t r[12], const uint32_t t[24], const uint32_t a[12],
+    const uint32_t b[12], const uint32_t c[12], const uint32_t d[12], const uint32_t m[12],
+    uint32_t inv) {
+#if defined(__CUDA_ARCH__)
+    asm("{\n\t"
+        ".reg .u32 e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11;\n\t"
+        ".reg .u32 o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11;\n\t"
+        ".reg .u32 q;\n\t"
+        "mov.u32 e0, %12;\n\t"
+        "mov.u32 e1, %13;\n\t"
+        "mov.u32 e2, %14;\n\t"
+        "mov.u32 e3, %15;\n\t"
+        "mov.u32 e4, %16;\n\t"
+        "mov.u32 e5, %17;\n\t"
+        "mov.u32 e6, %18;\n\t"
+        "mov.u32 e7, %19;\n\t"
+        "mov.u32 e8, %20;\n\t"
+        "mov.u32 e9, %21;\n\t"
+        "mov.u32 e10, %22;\n\t"
+        "mov.u32 e11, %23;\n\t"
+        "mul.lo.u32 o0, %37, %48;\n\t"
+        "mul.hi.u32 o1, %37, %48;\n\t"
+        "mul.lo.u32 o2, %39, %48;\n\t"
+        "mul.hi.u32 o3, %39, %48;\n\t"
+        "mul.lo.u32 o4, %41, %48;\n\t"
+        "mul.hi.u32 o5, %41, %48;\n\t"
+        "mul.lo.u32 o6, %43, %48;\n\t"
+        "mul.hi.u32 o7, %43, %48;\n\t"
+        "mul.lo.u32 o8, %45, %48;\n\t"
+        "mul.hi.u32 o9, %45, %48;\n\t"
+        "mul.lo.u32 o10, %47, %48;\n\t"
+        "mul.hi.u32 o11, %47, %48;\n\t"
+        "mad.lo.cc.u32 e0, %36, %48, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %48, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %48, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %48, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %48, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %48, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %48, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %48, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %48, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %48, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %48, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %48, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %72, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %72, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %72, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %72, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %72, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %72, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %72, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %72, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %72, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %72, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %72, o10;\n\t"
+        "madc.hi.u32 o11, %71, %72, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %72, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %72, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %72, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %72, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %72, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %72, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %72, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %72, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %72, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %72, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %72, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %72, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %49, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %49, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %49, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %49, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %49, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %49, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %49, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %49, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %49, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %49, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %49, 0;\n\t"
+        "madc.hi.u32 e11, %47, %49, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %49, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %49, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %49, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %49, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %49, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %49, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %49, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %49, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %49, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %49, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %49, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %49, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %73, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %73, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %73, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %73, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %73, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %73, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %73, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %73, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %73, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %73, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %73, e10;\n\t"
+        "madc.hi.u32 e11, %71, %73, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %73, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %73, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %73, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %73, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %73, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %73, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %73, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %73, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %73, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %73, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %73, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %73, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %50, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %50, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %50, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %50, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %50, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %50, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %50, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %50, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %50, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %50, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %50, 0;\n\t"
+        "madc.hi.u32 o11, %47, %50, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %50, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %50, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %50, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %50, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %50, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %50, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %50, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %50, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %50, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %50, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %50, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %50, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %74, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %74, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %74, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %74, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %74, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %74, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %74, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %74, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %74, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %74, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %74, o10;\n\t"
+        "madc.hi.u32 o11, %71, %74, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %74, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %74, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %74, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %74, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %74, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %74, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %74, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %74, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %74, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %74, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %74, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %74, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %51, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %51, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %51, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %51, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %51, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %51, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %51, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %51, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %51, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %51, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %51, 0;\n\t"
+        "madc.hi.u32 e11, %47, %51, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %51, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %51, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %51, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %51, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %51, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %51, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %51, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %51, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %51, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %51, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %51, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %51, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %75, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %75, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %75, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %75, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %75, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %75, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %75, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %75, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %75, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %75, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %75, e10;\n\t"
+        "madc.hi.u32 e11, %71, %75, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %75, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %75, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %75, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %75, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %75, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %75, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %75, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %75, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %75, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %75, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %75, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %75, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %52, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %52, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %52, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %52, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %52, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %52, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %52, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %52, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %52, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %52, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %52, 0;\n\t"
+        "madc.hi.u32 o11, %47, %52, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %52, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %52, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %52, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %52, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %52, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %52, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %52, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %52, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %52, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %52, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %52, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %52, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %76, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %76, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %76, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %76, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %76, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %76, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %76, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %76, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %76, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %76, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %76, o10;\n\t"
+        "madc.hi.u32 o11, %71, %76, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %76, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %76, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %76, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %76, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %76, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %76, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %76, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %76, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %76, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %76, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %76, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %76, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %53, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %53, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %53, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %53, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %53, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %53, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %53, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %53, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %53, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %53, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %53, 0;\n\t"
+        "madc.hi.u32 e11, %47, %53, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %53, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %53, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %53, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %53, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %53, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %53, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %53, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %53, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %53, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %53, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %53, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %53, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %77, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %77, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %77, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %77, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %77, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %77, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %77, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %77, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %77, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %77, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %77, e10;\n\t"
+        "madc.hi.u32 e11, %71, %77, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %77, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %77, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %77, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %77, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %77, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %77, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %77, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %77, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %77, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %77, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %77, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %77, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %54, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %54, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %54, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %54, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %54, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %54, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %54, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %54, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %54, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %54, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %54, 0;\n\t"
+        "madc.hi.u32 o11, %47, %54, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %54, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %54, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %54, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %54, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %54, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %54, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %54, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %54, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %54, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %54, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %54, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %54, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %78, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %78, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %78, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %78, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %78, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %78, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %78, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %78, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %78, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %78, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %78, o10;\n\t"
+        "madc.hi.u32 o11, %71, %78, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %78, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %78, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %78, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %78, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %78, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %78, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %78, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %78, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %78, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %78, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %78, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %78, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %55, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %55, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %55, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %55, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %55, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %55, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %55, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %55, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %55, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %55, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %55, 0;\n\t"
+        "madc.hi.u32 e11, %47, %55, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %55, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %55, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %55, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %55, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %55, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %55, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %55, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %55, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %55, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %55, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %55, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %55, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %79, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %79, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %79, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %79, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %79, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %79, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %79, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %79, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %79, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %79, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %79, e10;\n\t"
+        "madc.hi.u32 e11, %71, %79, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %79, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %79, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %79, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %79, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %79, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %79, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %79, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %79, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %79, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %79, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %79, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %79, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %56, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %56, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %56, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %56, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %56, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %56, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %56, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %56, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %56, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %56, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %56, 0;\n\t"
+        "madc.hi.u32 o11, %47, %56, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %56, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %56, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %56, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %56, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %56, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %56, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %56, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %56, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %56, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %56, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %56, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %56, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %80, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %80, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %80, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %80, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %80, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %80, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %80, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %80, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %80, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %80, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %80, o10;\n\t"
+        "madc.hi.u32 o11, %71, %80, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %80, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %80, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %80, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %80, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %80, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %80, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %80, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %80, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %80, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %80, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %80, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %80, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %57, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %57, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %57, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %57, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %57, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %57, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %57, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %57, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %57, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %57, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %57, 0;\n\t"
+        "madc.hi.u32 e11, %47, %57, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %57, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %57, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %57, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %57, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %57, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %57, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %57, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %57, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %57, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %57, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %57, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %57, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %81, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %81, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %81, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %81, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %81, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %81, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %81, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %81, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %81, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %81, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %81, e10;\n\t"
+        "madc.hi.u32 e11, %71, %81, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %81, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %81, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %81, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %81, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %81, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %81, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %81, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %81, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %81, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %81, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %81, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %81, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "madc.lo.cc.u32 o0, %37, %58, o2;\n\t"
+        "madc.hi.cc.u32 o1, %37, %58, o3;\n\t"
+        "madc.lo.cc.u32 o2, %39, %58, o4;\n\t"
+        "madc.hi.cc.u32 o3, %39, %58, o5;\n\t"
+        "madc.lo.cc.u32 o4, %41, %58, o6;\n\t"
+        "madc.hi.cc.u32 o5, %41, %58, o7;\n\t"
+        "madc.lo.cc.u32 o6, %43, %58, o8;\n\t"
+        "madc.hi.cc.u32 o7, %43, %58, o9;\n\t"
+        "madc.lo.cc.u32 o8, %45, %58, o10;\n\t"
+        "madc.hi.cc.u32 o9, %45, %58, o11;\n\t"
+        "madc.lo.cc.u32 o10, %47, %58, 0;\n\t"
+        "madc.hi.u32 o11, %47, %58, 0;\n\t"
+        "mad.lo.cc.u32 e0, %36, %58, e0;\n\t"
+        "madc.hi.cc.u32 e1, %36, %58, e1;\n\t"
+        "madc.lo.cc.u32 e2, %38, %58, e2;\n\t"
+        "madc.hi.cc.u32 e3, %38, %58, e3;\n\t"
+        "madc.lo.cc.u32 e4, %40, %58, e4;\n\t"
+        "madc.hi.cc.u32 e5, %40, %58, e5;\n\t"
+        "madc.lo.cc.u32 e6, %42, %58, e6;\n\t"
+        "madc.hi.cc.u32 e7, %42, %58, e7;\n\t"
+        "madc.lo.cc.u32 e8, %44, %58, e8;\n\t"
+        "madc.hi.cc.u32 e9, %44, %58, e9;\n\t"
+        "madc.lo.cc.u32 e10, %46, %58, e10;\n\t"
+        "madc.hi.cc.u32 e11, %46, %58, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mad.lo.cc.u32 o0, %61, %82, o0;\n\t"
+        "madc.hi.cc.u32 o1, %61, %82, o1;\n\t"
+        "madc.lo.cc.u32 o2, %63, %82, o2;\n\t"
+        "madc.hi.cc.u32 o3, %63, %82, o3;\n\t"
+        "madc.lo.cc.u32 o4, %65, %82, o4;\n\t"
+        "madc.hi.cc.u32 o5, %65, %82, o5;\n\t"
+        "madc.lo.cc.u32 o6, %67, %82, o6;\n\t"
+        "madc.hi.cc.u32 o7, %67, %82, o7;\n\t"
+        "madc.lo.cc.u32 o8, %69, %82, o8;\n\t"
+        "madc.hi.cc.u32 o9, %69, %82, o9;\n\t"
+        "madc.lo.cc.u32 o10, %71, %82, o10;\n\t"
+        "madc.hi.u32 o11, %71, %82, o11;\n\t"
+        "mad.lo.cc.u32 e0, %60, %82, e0;\n\t"
+        "madc.hi.cc.u32 e1, %60, %82, e1;\n\t"
+        "madc.lo.cc.u32 e2, %62, %82, e2;\n\t"
+        "madc.hi.cc.u32 e3, %62, %82, e3;\n\t"
+        "madc.lo.cc.u32 e4, %64, %82, e4;\n\t"
+        "madc.hi.cc.u32 e5, %64, %82, e5;\n\t"
+        "madc.lo.cc.u32 e6, %66, %82, e6;\n\t"
+        "madc.hi.cc.u32 e7, %66, %82, e7;\n\t"
+        "madc.lo.cc.u32 e8, %68, %82, e8;\n\t"
+        "madc.hi.cc.u32 e9, %68, %82, e9;\n\t"
+        "madc.lo.cc.u32 e10, %70, %82, e10;\n\t"
+        "madc.hi.cc.u32 e11, %70, %82, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "mul.lo.u32 q, e0, %96;\n\t"
+        "mad.lo.cc.u32 o0, %85, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %85, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %87, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %87, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %89, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %89, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %91, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %91, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %93, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %93, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %95, q, o10;\n\t"
+        "madc.hi.u32 o11, %95, q, o11;\n\t"
+        "mad.lo.cc.u32 e0, %84, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %84, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %86, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %86, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %88, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %88, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %90, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %90, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %92, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %92, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %94, q, e10;\n\t"
+        "madc.hi.cc.u32 e11, %94, q, e11;\n\t"
+        "addc.u32 o11, o11, 0;\n\t"
+        "add.cc.u32 o0, o0, e1;\n\t"
+        "madc.lo.cc.u32 e0, %37, %59, e2;\n\t"
+        "madc.hi.cc.u32 e1, %37, %59, e3;\n\t"
+        "madc.lo.cc.u32 e2, %39, %59, e4;\n\t"
+        "madc.hi.cc.u32 e3, %39, %59, e5;\n\t"
+        "madc.lo.cc.u32 e4, %41, %59, e6;\n\t"
+        "madc.hi.cc.u32 e5, %41, %59, e7;\n\t"
+        "madc.lo.cc.u32 e6, %43, %59, e8;\n\t"
+        "madc.hi.cc.u32 e7, %43, %59, e9;\n\t"
+        "madc.lo.cc.u32 e8, %45, %59, e10;\n\t"
+        "madc.hi.cc.u32 e9, %45, %59, e11;\n\t"
+        "madc.lo.cc.u32 e10, %47, %59, 0;\n\t"
+        "madc.hi.u32 e11, %47, %59, 0;\n\t"
+        "mad.lo.cc.u32 o0, %36, %59, o0;\n\t"
+        "madc.hi.cc.u32 o1, %36, %59, o1;\n\t"
+        "madc.lo.cc.u32 o2, %38, %59, o2;\n\t"
+        "madc.hi.cc.u32 o3, %38, %59, o3;\n\t"
+        "madc.lo.cc.u32 o4, %40, %59, o4;\n\t"
+        "madc.hi.cc.u32 o5, %40, %59, o5;\n\t"
+        "madc.lo.cc.u32 o6, %42, %59, o6;\n\t"
+        "madc.hi.cc.u32 o7, %42, %59, o7;\n\t"
+        "madc.lo.cc.u32 o8, %44, %59, o8;\n\t"
+        "madc.hi.cc.u32 o9, %44, %59, o9;\n\t"
+        "madc.lo.cc.u32 o10, %46, %59, o10;\n\t"
+        "madc.hi.cc.u32 o11, %46, %59, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mad.lo.cc.u32 e0, %61, %83, e0;\n\t"
+        "madc.hi.cc.u32 e1, %61, %83, e1;\n\t"
+        "madc.lo.cc.u32 e2, %63, %83, e2;\n\t"
+        "madc.hi.cc.u32 e3, %63, %83, e3;\n\t"
+        "madc.lo.cc.u32 e4, %65, %83, e4;\n\t"
+        "madc.hi.cc.u32 e5, %65, %83, e5;\n\t"
+        "madc.lo.cc.u32 e6, %67, %83, e6;\n\t"
+        "madc.hi.cc.u32 e7, %67, %83, e7;\n\t"
+        "madc.lo.cc.u32 e8, %69, %83, e8;\n\t"
+        "madc.hi.cc.u32 e9, %69, %83, e9;\n\t"
+        "madc.lo.cc.u32 e10, %71, %83, e10;\n\t"
+        "madc.hi.u32 e11, %71, %83, e11;\n\t"
+        "mad.lo.cc.u32 o0, %60, %83, o0;\n\t"
+        "madc.hi.cc.u32 o1, %60, %83, o1;\n\t"
+        "madc.lo.cc.u32 o2, %62, %83, o2;\n\t"
+        "madc.hi.cc.u32 o3, %62, %83, o3;\n\t"
+        "madc.lo.cc.u32 o4, %64, %83, o4;\n\t"
+        "madc.hi.cc.u32 o5, %64, %83, o5;\n\t"
+        "madc.lo.cc.u32 o6, %66, %83, o6;\n\t"
+        "madc.hi.cc.u32 o7, %66, %83, o7;\n\t"
+        "madc.lo.cc.u32 o8, %68, %83, o8;\n\t"
+        "madc.hi.cc.u32 o9, %68, %83, o9;\n\t"
+        "madc.lo.cc.u32 o10, %70, %83, o10;\n\t"
+        "madc.hi.cc.u32 o11, %70, %83, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "mul.lo.u32 q, o0, %96;\n\t"
+        "mad.lo.cc.u32 e0, %85, q, e0;\n\t"
+        "madc.hi.cc.u32 e1, %85, q, e1;\n\t"
+        "madc.lo.cc.u32 e2, %87, q, e2;\n\t"
+        "madc.hi.cc.u32 e3, %87, q, e3;\n\t"
+        "madc.lo.cc.u32 e4, %89, q, e4;\n\t"
+        "madc.hi.cc.u32 e5, %89, q, e5;\n\t"
+        "madc.lo.cc.u32 e6, %91, q, e6;\n\t"
+        "madc.hi.cc.u32 e7, %91, q, e7;\n\t"
+        "madc.lo.cc.u32 e8, %93, q, e8;\n\t"
+        "madc.hi.cc.u32 e9, %93, q, e9;\n\t"
+        "madc.lo.cc.u32 e10, %95, q, e10;\n\t"
+        "madc.hi.u32 e11, %95, q, e11;\n\t"
+        "mad.lo.cc.u32 o0, %84, q, o0;\n\t"
+        "madc.hi.cc.u32 o1, %84, q, o1;\n\t"
+        "madc.lo.cc.u32 o2, %86, q, o2;\n\t"
+        "madc.hi.cc.u32 o3, %86, q, o3;\n\t"
+        "madc.lo.cc.u32 o4, %88, q, o4;\n\t"
+        "madc.hi.cc.u32 o5, %88, q, o5;\n\t"
+        "madc.lo.cc.u32 o6, %90, q, o6;\n\t"
+        "madc.hi.cc.u32 o7, %90, q, o7;\n\t"
+        "madc.lo.cc.u32 o8, %92, q, o8;\n\t"
+        "madc.hi.cc.u32 o9, %92, q, o9;\n\t"
+        "madc.lo.cc.u32 o10, %94, q, o10;\n\t"
+        "madc.hi.cc.u32 o11, %94, q, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, o1;\n\t"
+        "addc.cc.u32 e1, e1, o2;\n\t"
+        "addc.cc.u32 e2, e2, o3;\n\t"
+        "addc.cc.u32 e3, e3, o4;\n\t"
+        "addc.cc.u32 e4, e4, o5;\n\t"
+        "addc.cc.u32 e5, e5, o6;\n\t"
+        "addc.cc.u32 e6, e6, o7;\n\t"
+        "addc.cc.u32 e7, e7, o8;\n\t"
+        "addc.cc.u32 e8, e8, o9;\n\t"
+        "addc.cc.u32 e9, e9, o10;\n\t"
+        "addc.cc.u32 e10, e10, o11;\n\t"
+        "addc.u32 e11, e11, 0;\n\t"
+        "add.cc.u32 e0, e0, %24;\n\t"
+        "addc.cc.u32 e1, e1, %25;\n\t"
+        "addc.cc.u32 e2, e2, %26;\n\t"
+        "addc.cc.u32 e3, e3, %27;\n\t"
+        "addc.cc.u32 e4, e4, %28;\n\t"
+        "addc.cc.u32 e5, e5, %29;\n\t"
+        "addc.cc.u32 e6, e6, %30;\n\t"
+        "addc.cc.u32 e7, e7, %31;\n\t"
+        "addc.cc.u32 e8, e8, %32;\n\t"
+        "addc.cc.u32 e9, e9, %33;\n\t"
+        "addc.cc.u32 e10, e10, %34;\n\t"
+        "addc.u32 e11, e11, %35;\n\t"
+        "mov.u32 %0, e0;\n\t"
+        "mov.u32 %1, e1;\n\t"
+        "mov.u32 %2, e2;\n\t"
+        "mov.u32 %3, e3;\n\t"
+        "mov.u32 %4, e4;\n\t"
+        "mov.u32 %5, e5;\n\t"
+        "mov.u32 %6, e6;\n\t"
+        "mov.u32 %7, e7;\n\t"
+        "mov.u32 %8, e8;\n\t"
+        "mov.u32 %9, e9;\n\t"
+        "mov.u32 %10, e10;\n\t"
+        "mov.u32 %11, e11;\n\t"
+        "}"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+            "=r"(r[7]), "=r"(r[8]), "=r"(r[9]), "=r"(r[10]), "=r"(r[11])
+        : "r"(t[0]), "r"(t[1]), "r"(t[2]), "r"(t[3]), "r"(t[4]), "r"(t[5]), "r"(t[6]), "r"(t[7]),
+            "r"(t[8]), "r"(t[9]), "r"(t[10]), "r"(t[11]), "r"(t[12]), "r"(t[13]), "r"(t[14]),
+            "r"(t[15]), "r"(t[16]), "r"(t[17]), "r"(t[18]), "r"(t[19]), "r"(t[20]), "r"(t[21]),
+            "r"(t[22]), "r"(t[23]), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]),
+            "r"(a[5]), "r"(a[6]), "r"(a[7]), "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]),
+            "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]),
+            "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11]), "r"(c[0]), "r"(c[1]), "r"(c[2]),
+            "r"(c[3]), "r"(c[4]), "r"(c[5]), "r"(c[6]), "r"(c[7]), "r"(c[8]), "r"(c[9]),
+            "r"(c[10]), "r"(c[11]), "r"(d[0]), "r"(d[1]), "r"(d[2]), "r"(d[3]), "r"(d[4]),
+            "r"(d[5]), "r"(d[6]), "r"(d[7]), "r"(d[8]), "r"(d[9]), "r"(d[10]), "r"(d[11]),
+            "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(m[4]), "r"(m[5]), "r"(m[6]), "r"(m[7]),
+            "r"(m[8]), "r"(m[9]), "r"(m[10]), "r"(m[11]), "r"(inv));
+#else
+    uint32_t e0 = 0;
+    uint32_t e1 = 0;
+    uint32_t e2 = 0;
+    uint32_t e3 = 0;
+    uint32_t e4 = 0;
+    uint32_t e5 = 0;
+    uint32_t e6 = 0;
+    uint32_t e7 = 0;
+    uint32_t e8 = 0;
+    uint32_t e9 = 0;
+    uint32_t e10 = 0;
+    uint32_t e11 = 0;
+    uint32_t o0 = 0;
+    uint32_t o1 = 0;
+    uint32_t o2 = 0;
+    uint32_t o3 = 0;
+    uint32_t o4 = 0;
+    uint32_t o5 = 0;
+    uint32_t o6 = 0;
+    uint32_t o7 = 0;
+    uint32_t o8 = 0;
+    uint32_t o9 = 0;
+    uint32_t o10 = 0;
+    uint32_t o11 = 0;
+    uint32_t q = 0;
+    uint32_t cc = 0;
+    e0 = pm_gpu_mov(t[0], &cc);
+    e1 = pm_gpu_mov(t[1], &cc);
+    e2 = pm_gpu_mov(t[2], &cc);
+    e3 = pm_gpu_mov(t[3], &cc);
+    e4 = pm_gpu_mov(t[4], &cc);
+    e5 = pm_gpu_mov(t[5], &cc);
+    e6 = pm_gpu_mov(t[6], &cc);
+    e7 = pm_gpu_mov(t[7], &cc);
+    e8 = pm_gpu_mov(t[8], &cc);
+    e9 = pm_gpu_mov(t[9], &cc);
+    e10 = pm_gpu_mov(t[10], &cc);
+    e11 = pm_gpu_mov(t[11], &cc);
+    o0 = pm_gpu_mul_lo(a[1], b[0], &cc);
+    o1 = pm_gpu_mul_hi(a[1], b[0], &cc);
+    o2 = pm_gpu_mul_lo(a[3], b[0], &cc);
+    o3 = pm_gpu_mul_hi(a[3], b[0], &cc);
+    o4 = pm_gpu_mul_lo(a[5], b[0], &cc);
+    o5 = pm_gpu_mul_hi(a[5], b[0], &cc);
+    o6 = pm_gpu_mul_lo(a[7], b[0], &cc);
+    o7 = pm_gpu_mul_hi(a[7], b[0], &cc);
+    o8 = pm_gpu_mul_lo(a[9], b[0], &cc);
+    o9 = pm_gpu_mul_hi(a[9], b[0], &cc);
+    o10 = pm_gpu_mul_lo(a[11], b[0], &cc);
+    o11 = pm_gpu_mul_hi(a[11], b[0], &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[0], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[0], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[0], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[0], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[0], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[0], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[0], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[0], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[0], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[0], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[0], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[0], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[0], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[0], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[0], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[0], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[0], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[0], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[0], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[0], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[0], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[0], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[0], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[0], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[0], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[0], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[0], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[0], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[0], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[1], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[1], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[1], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[1], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[1], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[1], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[1], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[1], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[1], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[1], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[1], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[1], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[1], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[1], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[1], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[1], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[1], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[1], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[1], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[1], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[1], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[1], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[1], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[1], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[1], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[1], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[1], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[1], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[1], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[1], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[1], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[1], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[1], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[1], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[1], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[1], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[1], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[1], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[1], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[1], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[1], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[2], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[2], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[2], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[2], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[2], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[2], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[2], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[2], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[2], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[2], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[2], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[2], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[2], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[2], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[2], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[2], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[2], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[2], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[2], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[2], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[2], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[2], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[2], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[2], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[2], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[2], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[2], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[2], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[2], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[2], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[2], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[2], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[2], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[2], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[2], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[2], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[2], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[2], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[2], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[3], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[3], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[3], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[3], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[3], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[3], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[3], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[3], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[3], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[3], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[3], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[3], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[3], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[3], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[3], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[3], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[3], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[3], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[3], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[3], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[3], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[3], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[3], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[3], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[3], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[3], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[3], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[3], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[3], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[3], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[3], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[3], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[3], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[3], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[3], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[3], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[3], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[3], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[3], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[4], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[4], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[4], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[4], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[4], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[4], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[4], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[4], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[4], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[4], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[4], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[4], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[4], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[4], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[4], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[4], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[4], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[4], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[4], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[4], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[4], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[4], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[4], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[4], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[4], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[4], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[4], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[4], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[4], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[4], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[4], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[4], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[4], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[4], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[4], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[4], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[4], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[5], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[5], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[5], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[5], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[5], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[5], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[5], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[5], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[5], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[5], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[5], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[5], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[5], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[5], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[5], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[5], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[5], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[5], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[5], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[5], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[5], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[5], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[5], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[5], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[5], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[5], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[5], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[5], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[5], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[5], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[5], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[5], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[5], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[5], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[5], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[5], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[5], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[6], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[6], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[6], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[6], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[6], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[6], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[6], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[6], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[6], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[6], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[6], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[6], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[6], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[6], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[6], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[6], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[6], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[6], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[6], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[6], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[6], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[6], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[6], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[6], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[6], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[6], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[6], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[6], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[6], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[6], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[6], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[6], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[6], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[6], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[6], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[6], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[6], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[7], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[7], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[7], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[7], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[7], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[7], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[7], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[7], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[7], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[7], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[7], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[7], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[7], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[7], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[7], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[7], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[7], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[7], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[7], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[7], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[7], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[7], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[7], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[7], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[7], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[7], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[7], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[7], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[7], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[7], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[7], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[7], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[7], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[7], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[7], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[7], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[7], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[8], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[8], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[8], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[8], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[8], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[8], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[8], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[8], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[8], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[8], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[8], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[8], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[8], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[8], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[8], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[8], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[8], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[8], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[8], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[8], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[8], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[8], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[8], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[8], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[8], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[8], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[8], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[8], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[8], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[8], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[8], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[8], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[8], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[8], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[8], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[8], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[8], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[8], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[8], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[8], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[8], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[8], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[8], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[8], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[8], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[8], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[8], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[8], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[9], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[9], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[9], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[9], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[9], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[9], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[9], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[9], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[9], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[9], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[9], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[9], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[9], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[9], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[9], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[9], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[9], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[9], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[9], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[9], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[9], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[9], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[9], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[9], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[9], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[9], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[9], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[9], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[9], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[9], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[9], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[9], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[9], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[9], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[9], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[9], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[9], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[9], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[9], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[9], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[9], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[9], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[9], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[9], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[9], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[9], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[9], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[9], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    o0 = pm_gpu_madc_lo_cc(a[1], b[10], o2, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[1], b[10], o3, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[3], b[10], o4, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[3], b[10], o5, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[5], b[10], o6, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[5], b[10], o7, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[7], b[10], o8, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[7], b[10], o9, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[9], b[10], o10, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[9], b[10], o11, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[11], b[10], 0, &cc);
+    o11 = pm_gpu_madc_hi(a[11], b[10], 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(a[0], b[10], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[0], b[10], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[2], b[10], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[2], b[10], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[4], b[10], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[4], b[10], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[6], b[10], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[6], b[10], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[8], b[10], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[8], b[10], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[10], b[10], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(a[10], b[10], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[1], d[10], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[1], d[10], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[3], d[10], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[3], d[10], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[5], d[10], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[5], d[10], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[7], d[10], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[7], d[10], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[9], d[10], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[9], d[10], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[11], d[10], o10, &cc);
+    o11 = pm_gpu_madc_hi(c[11], d[10], o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[0], d[10], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[0], d[10], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[2], d[10], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[2], d[10], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[4], d[10], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[4], d[10], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[6], d[10], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[6], d[10], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[8], d[10], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[8], d[10], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[10], d[10], e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(c[10], d[10], e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    q = pm_gpu_mul_lo(e0, inv, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[1], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[1], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[3], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[3], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[5], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[5], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[7], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[7], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[9], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[9], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[11], q, o10, &cc);
+    o11 = pm_gpu_madc_hi(m[11], q, o11, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[0], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[0], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[2], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[2], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[4], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[4], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[6], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[6], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[8], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[8], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[10], q, e10, &cc);
+    e11 = pm_gpu_madc_hi_cc(m[10], q, e11, &cc);
+    o11 = pm_gpu_addc(o11, 0, &cc);
+    o0 = pm_gpu_add_cc(o0, e1, &cc);
+    e0 = pm_gpu_madc_lo_cc(a[1], b[11], e2, &cc);
+    e1 = pm_gpu_madc_hi_cc(a[1], b[11], e3, &cc);
+    e2 = pm_gpu_madc_lo_cc(a[3], b[11], e4, &cc);
+    e3 = pm_gpu_madc_hi_cc(a[3], b[11], e5, &cc);
+    e4 = pm_gpu_madc_lo_cc(a[5], b[11], e6, &cc);
+    e5 = pm_gpu_madc_hi_cc(a[5], b[11], e7, &cc);
+    e6 = pm_gpu_madc_lo_cc(a[7], b[11], e8, &cc);
+    e7 = pm_gpu_madc_hi_cc(a[7], b[11], e9, &cc);
+    e8 = pm_gpu_madc_lo_cc(a[9], b[11], e10, &cc);
+    e9 = pm_gpu_madc_hi_cc(a[9], b[11], e11, &cc);
+    e10 = pm_gpu_madc_lo_cc(a[11], b[11], 0, &cc);
+    e11 = pm_gpu_madc_hi(a[11], b[11], 0, &cc);
+    o0 = pm_gpu_mad_lo_cc(a[0], b[11], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(a[0], b[11], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(a[2], b[11], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(a[2], b[11], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(a[4], b[11], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(a[4], b[11], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(a[6], b[11], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(a[6], b[11], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(a[8], b[11], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(a[8], b[11], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(a[10], b[11], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(a[10], b[11], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_mad_lo_cc(c[1], d[11], e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(c[1], d[11], e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(c[3], d[11], e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(c[3], d[11], e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(c[5], d[11], e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(c[5], d[11], e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(c[7], d[11], e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(c[7], d[11], e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(c[9], d[11], e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(c[9], d[11], e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(c[11], d[11], e10, &cc);
+    e11 = pm_gpu_madc_hi(c[11], d[11], e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(c[0], d[11], o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(c[0], d[11], o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(c[2], d[11], o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(c[2], d[11], o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(c[4], d[11], o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(c[4], d[11], o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(c[6], d[11], o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(c[6], d[11], o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(c[8], d[11], o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(c[8], d[11], o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(c[10], d[11], o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(c[10], d[11], o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    q = pm_gpu_mul_lo(o0, inv, &cc);
+    e0 = pm_gpu_mad_lo_cc(m[1], q, e0, &cc);
+    e1 = pm_gpu_madc_hi_cc(m[1], q, e1, &cc);
+    e2 = pm_gpu_madc_lo_cc(m[3], q, e2, &cc);
+    e3 = pm_gpu_madc_hi_cc(m[3], q, e3, &cc);
+    e4 = pm_gpu_madc_lo_cc(m[5], q, e4, &cc);
+    e5 = pm_gpu_madc_hi_cc(m[5], q, e5, &cc);
+    e6 = pm_gpu_madc_lo_cc(m[7], q, e6, &cc);
+    e7 = pm_gpu_madc_hi_cc(m[7], q, e7, &cc);
+    e8 = pm_gpu_madc_lo_cc(m[9], q, e8, &cc);
+    e9 = pm_gpu_madc_hi_cc(m[9], q, e9, &cc);
+    e10 = pm_gpu_madc_lo_cc(m[11], q, e10, &cc);
+    e11 = pm_gpu_madc_hi(m[11], q, e11, &cc);
+    o0 = pm_gpu_mad_lo_cc(m[0], q, o0, &cc);
+    o1 = pm_gpu_madc_hi_cc(m[0], q, o1, &cc);
+    o2 = pm_gpu_madc_lo_cc(m[2], q, o2, &cc);
+    o3 = pm_gpu_madc_hi_cc(m[2], q, o3, &cc);
+    o4 = pm_gpu_madc_lo_cc(m[4], q, o4, &cc);
+    o5 = pm_gpu_madc_hi_cc(m[4], q, o5, &cc);
+    o6 = pm_gpu_madc_lo_cc(m[6], q, o6, &cc);
+    o7 = pm_gpu_madc_hi_cc(m[6], q, o7, &cc);
+    o8 = pm_gpu_madc_lo_cc(m[8], q, o8, &cc);
+    o9 = pm_gpu_madc_hi_cc(m[8], q, o9, &cc);
+    o10 = pm_gpu_madc_lo_cc(m[10], q, o10, &cc);
+    o11 = pm_gpu_madc_hi_cc(m[10], q, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, o1, &cc);
+    e1 = pm_gpu_addc_cc(e1, o2, &cc);
+    e2 = pm_gpu_addc_cc(e2, o3, &cc);
+    e3 = pm_gpu_addc_cc(e3, o4, &cc);
+    e4 = pm_gpu_addc_cc(e4, o5, &cc);
+    e5 = pm_gpu_addc_cc(e5, o6, &cc);
+    e6 = pm_gpu_addc_cc(e6, o7, &cc);
+    e7 = pm_gpu_addc_cc(e7, o8, &cc);
+    e8 = pm_gpu_addc_cc(e8, o9, &cc);
+    e9 = pm_gpu_addc_cc(e9, o10, &cc);
+    e10 = pm_gpu_addc_cc(e10, o11, &cc);
+    e11 = pm_gpu_addc(e11, 0, &cc);
+    e0 = pm_gpu_add_cc(e0, t[12], &cc);
+    e1 = pm_gpu_addc_cc(e1, t[13], &cc);
+    e2 = pm_gpu_addc_cc(e2, t[14], &cc);
+    e3 = pm_gpu_addc_cc(e3, t[15], &cc);
+    e4 = pm_gpu_addc_cc(e4, t[16], &cc);
+    e5 = pm_gpu_addc_cc(e5, t[17], &cc);
+    e6 = pm_gpu_addc_cc(e6, t[18], &cc);
+    e7 = pm_gpu_addc_cc(e7, t[19], &cc);
+    e8 = pm_gpu_addc_cc(e8, t[20], &cc);
+    e9 = pm_gpu_addc_cc(e9, t[21], &cc);
+    e10 = pm_gpu_addc_cc(e10, t[22], &cc);
+    e11 = pm_gpu_addc(e11, t[23], &cc);
+    r[0] = pm_gpu_mov(e0, &cc);
+    r[1] = pm_gpu_mov(e1, &cc);
+    r[2] = pm_gpu_mov(e2, &cc);
+    r[3] = pm_gpu_mov(e3, &cc);
+    r[4] = pm_gpu_mov(e4, &cc);
+    r[5] = pm_gpu_mov(e5, &cc);
+    r[6] = pm_gpu_mov(e6, &cc);
+    r[7] = pm_gpu_mov(e7, &cc);
+    r[8] = pm_gpu_mov(e8, &cc);
+    r[9] = pm_gpu_mov(e9, &cc);
+    r[10] = pm_gpu_mov(e10, &cc);
+    r[11] = pm_gpu_mov(e11, &cc);
     (void)cc;
 #endif
 }

@@ -14,6 +14,19 @@ static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g1_bls12_381 = {2.55, 1.3}
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bn254 = {1.37, 0.75};
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {0.67, 0.34};
 
+/* How buckets of G2 are summed: 0, by kernel/gpu_msm_pair.inc; 1, by kernel/gpu_msm_whole.inc, with
+ * so many blocks of 128 threads on a multiprocessor, whose warps go through the list together or
+ * not. */
+#if !defined(PM_GPU_MSM_G2_WHOLE)
+#define PM_GPU_MSM_G2_WHOLE 0
+#endif
+#if !defined(PM_GPU_MSM_G2_BLOCKS)
+#define PM_GPU_MSM_G2_BLOCKS 4
+#endif
+#if !defined(PM_GPU_MSM_G2_MEET)
+#define PM_GPU_MSM_G2_MEET 0
+#endif
+
 /* Pairs through one pass of the sort, likewise. */
 #define PM_GPU_MSM_SORT_RATE 150.0
 #define PM_GPU_MSM_SORT_PASS_BITS 8
