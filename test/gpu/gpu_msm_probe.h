@@ -6,6 +6,7 @@
 
 #include "gpu/kernel/gpu_msm_plan.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,13 @@ extern const struct gpu_msm_probe gpu_msm_g1_bn254_portable, gpu_msm_g1_bls12_38
 extern const struct gpu_msm_probe gpu_msm_g2_bn254_portable, gpu_msm_g2_bls12_381_portable;
 /* G2 with the lists of gpu_msm_whole.inc. */
 extern const struct gpu_msm_probe gpu_msm_g2w_bn254_portable, gpu_msm_g2w_bls12_381_portable;
+
+/* One addition of gpu_msm_whole.inc to values of the test's choice below their bounds: whether it
+ * comes out as that of gpu_msm_pair.inc and below the bounds again. */
+typedef struct {
+    bool (*agrees)(uint64_t (*random)(void));
+} gpu_msm_whole_probe;
+
+extern const gpu_msm_whole_probe gpu_msm_whole_bn254_portable, gpu_msm_whole_bls12_381_portable;
 
 #endif

@@ -271,6 +271,19 @@ static void check_units(pm_curve_id id, enum kind kind) {
     fixture_free(&f);
 }
 
+static uint64_t any_word(void) {
+    return seeded_random_u64(&entropy);
+}
+
+/* Sums of G2 that are not reduced, at their bounds and anywhere below. */
+static void test_bounds(void **state) {
+    (void)state;
+    for (uint32_t round = 0; round < 20000; round++) {
+        assert_true(gpu_msm_whole_bn254_portable.agrees(any_word));
+        assert_true(gpu_msm_whole_bls12_381_portable.agrees(any_word));
+    }
+}
+
 static void test_units(void **state) {
     (void)state;
     check_units(PM_CURVE_BN254, G1);
@@ -347,7 +360,7 @@ static void test_digits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_digits), cmocka_unit_test(test_units),
-                                       cmocka_unit_test(test_bn254),
+                                       cmocka_unit_test(test_bounds), cmocka_unit_test(test_bn254),
                                        cmocka_unit_test(test_bls12_381)};
     entropy = seeded_random_from_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,31 +11,22 @@ extern "C" {
 
 #include <cuda_runtime.h>
 
-#define PM_GPU_NO_UNROLL _Pragma("unroll 1")
-#define PM_GPU_PREFETCH(address) prefetch_component(address)
+#include "gpu/kernel/gpu_msm_pair_launch.inc"
 
 namespace { /* the kernels of another curve have the same names */
 
-/* Each lane the end of the object that its component is nearer to. */
-__device__ __forceinline__ void prefetch_component(const g2_affine *p) {
-    const char *at = (const char *)p + (threadIdx.x % 2 == 0 ? 0 : sizeof *p - 1);
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
-
-#include "gpu/kernel/gpu_msm_pair.inc"
-
-#if PM_GPU_MSM_G2_WHOLE
-#include "gpu/kernel/gpu_msm_whole.inc"
-#endif
-
 /* Registers as in G1. Threads of a block, two for each segment, slice or edge. */
-#define SEGMENT_THREADS 128
 #if PM_GPU_MSM_G2_WHOLE
+#define SEGMENT_THREADS PM_GPU_MSM_G2_THREADS
 #define SEGMENT_BLOCKS PM_GPU_MSM_G2_BLOCKS
-#elif defined(PM_INSTANCE_BLS12_381)
+#include "gpu/kernel/gpu_msm_whole_launch.inc"
+#else
+#define SEGMENT_THREADS 128
+#if defined(PM_INSTANCE_BLS12_381)
 #define SEGMENT_BLOCKS 3
 #else
 #define SEGMENT_BLOCKS 4
+#endif
 #endif
 #define SUM_THREADS 64
 #define SUM_BLOCKS 6
@@ -44,73 +35,12 @@ __device__ __forceinline__ void prefetch_component(const g2_affine *p) {
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ uint32_t pair_index(void) {
-    return (blockIdx.x * blockDim.x + threadIdx.x) / 2;
-}
-
 /* The first pair of this warp. */
 __device__ __forceinline__ uint32_t warp_index(void) {
     return pair_index() / WARP_PAIRS * WARP_PAIRS;
 }
 
-__device__ __forceinline__ uint64_t at_most(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-#if PM_GPU_MSM_G2_WHOLE
-
-/* A place for each pair and the table behind them: more than a block may have without asking. */
-#define SEGMENT_PLACES_BYTES (SEGMENT_THREADS / 2 * WHOLE_PLACE_BYTES)
-#define SEGMENT_BYTES (SEGMENT_PLACES_BYTES + 2 * WHOLE_ROWS * sizeof(whole_row))
-
-/* All threads of a block call it. */
-__device__ __forceinline__ void whole_open(whole_sum *sum) {
-    extern __shared__ uint4 whole_memory[];
-    char *memory = (char *)whole_memory;
-    whole_row *table = (whole_row *)(memory + SEGMENT_PLACES_BYTES);
-    if (threadIdx.x < 2 * WHOLE_ROWS) {
-        whole_table_make(table, threadIdx.x);
-    }
-    __syncthreads();
-    sum->half = (whole_half *)(memory + threadIdx.x / 2 * WHOLE_PLACE_BYTES);
-    sum->table = table;
-}
-
-__global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
-    accumulate_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ values,
-                      const pm_gpu_msm_extent *extent, uint32_t n_segments, uint32_t n_buckets,
-                      const g2_affine *__restrict__ points, g2_xyzz *buckets, uint32_t *edge_keys,
-                      g2_xyzz *edges) {
-    const uint32_t t = pair_index(), n = extent->n_entries, length = extent->segment;
-    const uint64_t begin = (uint64_t)t * length;
-    const uint64_t block_begin = (uint64_t)blockIdx.x * (SEGMENT_THREADS / 2) * length;
-    const uint32_t steps = block_begin < n ? (uint32_t)at_most(length, n - block_begin) : 0;
-    whole_sum sum;
-    (void)n_segments; /* whole blocks of them: PM_GPU_MSM_SEGMENTS_STEP */
-    whole_open(&sum);
-    whole_segment(keys, values, n, begin, at_most(begin + length, n), steps, points, n_buckets,
-                  buckets, &edge_keys[2 * t], &edges[2 * t], &sum);
-}
-
-__global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
-    units_kernel(const uint32_t *__restrict__ list, uint32_t n, uint32_t n_threads,
-                 const g2_affine *__restrict__ points, g2_xyzz *sums) {
-    const uint32_t t = pair_index();
-    whole_sum sum;
-    whole_open(&sum);
-    whole_units(&sum, list, t, n_threads, t < n_threads ? n : 0, (n + n_threads - 1) / n_threads,
-                points);
-    if (t < n_threads) {
-        if (sum.is_inf) {
-            whole_clear(&sum);
-        }
-        whole_store(&sums[t], &sum);
-    }
-}
-
-#else
-
-#define SEGMENT_BYTES 0
+#if !PM_GPU_MSM_G2_WHOLE
 
 __global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
     accumulate_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ values,
@@ -257,39 +187,28 @@ __global__ void __launch_bounds__(2 * OUTPUT_PAIRS)
 
 /* ---- Launchers ------------------------------------------------------------------------------- */
 
-/* Blocks of n_threads threads that have n pairs. */
-uint32_t blocks_of(uint32_t n, uint32_t n_threads) {
-    return (uint32_t)((2 * (uint64_t)n + n_threads - 1) / n_threads);
-}
-
-/* What a kernel of segments asks for beyond 48 KiB of shared memory a block. */
-template <typename Kernel> int allow_segment_bytes(Kernel *kernel) {
-    cudaError_t error = cudaSuccess;
-    if (SEGMENT_BYTES > 0) {
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     (int)SEGMENT_BYTES);
-        if (error == cudaSuccess) {
-            error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                         (int)cudaSharedmemCarveoutMaxShared);
-        }
-    }
-    return (int)error;
-}
+#if !PM_GPU_MSM_G2_WHOLE
 
 int launch_accumulate(const uint32_t *keys, const uint32_t *values,
                       const struct pm_gpu_msm_extent *extent, uint32_t n_segments,
                       uint32_t n_buckets, const void *points, void *buckets,
                       const struct pm_gpu_msm_edges *edges, pm_gpu_raw_stream stream) {
-    const int refused = allow_segment_bytes(accumulate_kernel);
-    if (refused != 0) {
-        return refused;
-    }
-    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
+    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, 0,
                         (cudaStream_t)stream>>>(keys, values, extent, n_segments, n_buckets,
                                                 (const g2_affine *)points, (g2_xyzz *)buckets,
                                                 edges->keys, (g2_xyzz *)edges->points);
     return (int)cudaGetLastError();
 }
+
+int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
+                 void *sums, pm_gpu_raw_stream stream) {
+    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, 0,
+                   (cudaStream_t)stream>>>(list, n, n_threads, (const g2_affine *)points,
+                                           (g2_xyzz *)sums);
+    return (int)cudaGetLastError();
+}
+
+#endif
 
 int launch_merge(const struct pm_gpu_msm_edges *from, uint32_t n, uint32_t segment, void *buckets,
                  const struct pm_gpu_msm_edges *to, pm_gpu_raw_stream stream) {
@@ -314,18 +233,6 @@ int launch_outputs(const struct pm_gpu_msm_windows *windows, uint32_t first, uin
     outputs_kernel<<<dim3(bits - slice_log, n_windows), 2 * OUTPUT_PAIRS, 0,
                      (cudaStream_t)stream>>>(*windows, first, slice_log, (const g2_xyzz *)plain,
                                              (const g2_xyzz *)weighted, (g2_jac *)outputs);
-    return (int)cudaGetLastError();
-}
-
-int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
-                 void *sums, pm_gpu_raw_stream stream) {
-    const int refused = allow_segment_bytes(units_kernel);
-    if (refused != 0) {
-        return refused;
-    }
-    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
-                   (cudaStream_t)stream>>>(list, n, n_threads, (const g2_affine *)points,
-                                           (g2_xyzz *)sums);
     return (int)cudaGetLastError();
 }
 

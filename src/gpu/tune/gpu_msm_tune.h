@@ -20,6 +20,12 @@ static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {0.67, 0.34
 #if !defined(PM_GPU_MSM_G2_WHOLE)
 #define PM_GPU_MSM_G2_WHOLE 0
 #endif
+#if !defined(PM_GPU_MSM_G2_LOOPS)
+#define PM_GPU_MSM_G2_LOOPS 0
+#endif
+#if !defined(PM_GPU_MSM_G2_THREADS)
+#define PM_GPU_MSM_G2_THREADS 128
+#endif
 #if !defined(PM_GPU_MSM_G2_BLOCKS)
 #define PM_GPU_MSM_G2_BLOCKS 4
 #endif
