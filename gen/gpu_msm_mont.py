@@ -11,8 +11,8 @@ mont_sqr    a^2 / R mod m + (0 or m). Row i multiplies a_i with the vector that 
 mont_sum    (a b + c d) / R mod m: both products in each row, and one reduction. With
             a + c + m < R, T / 2^32 < a + c + m throughout, so that is the result's bound.
 
-mont_acc    (t + a b) / R mod m for t < R^2: the rows of mont_mul begin with the lower half of t where
-            that begins with nothing, and the upper half is added at the end. With a + m < R - 1,
+mont_acc    (t + a b) / R mod m for t < R^2: the rows of mont_mul begin with the lower half of t,
+            not with nothing, and the upper half is added at the end. With a + m < R - 1,
             T / 2^32 < a + m + 1 throughout, and the result is below t / R + a b / R + m + 1, which
             is to be below R. mont_acc2 is (t + a b + c d) / R, with a + c + m < R - 1.
 
@@ -206,9 +206,9 @@ def wide_mul(n):
 
 
 def full_mul(n):
-    """wide_mul, but that the carry of the chain which ends lower in a row goes into the other's last
-    word, the upper half of a product so far. (Where it has a word of its own, the assembler keeps
-    such carries as predicates, runs out of those, and packs them into registers bit by bit.)"""
+    """wide_mul, but that the carry of the chain which ends lower in a row goes into the other's
+    last word, the upper half of a product so far. (Where it has a word of its own, the assembler
+    keeps such carries as predicates, runs out of those, and packs them into registers.)"""
     p = Program(f"pm_gpu_msm_full_mul_{n}", "r = a b.", array("a", n) + array("b", n),
                 array("r", 2 * n))
     present = set()

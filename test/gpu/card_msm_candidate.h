@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Ways to sum the buckets of G2 that are compared on a card (`card_msm_test LIBRARY candidates`):
- * kernels that stand in for two of a group's table. cmake/gpu.cmake says how each is built. */
+ * kernels that stand in for three of a group's table. cmake/gpu.cmake says how each is built. */
 #ifndef PM_TEST_GPU_CARD_MSM_CANDIDATE_H
 #define PM_TEST_GPU_CARD_MSM_CANDIDATE_H
 
@@ -12,6 +12,8 @@ struct card_msm_candidate {
                       const struct pm_gpu_msm_extent *extent, uint32_t n_segments,
                       uint32_t n_buckets, const void *points, void *buckets,
                       const struct pm_gpu_msm_edges *edges, pm_gpu_raw_stream stream);
+    int (*slices)(const void *buckets, uint32_t n_slices, uint32_t slice_log, void *plain,
+                  void *weighted, pm_gpu_raw_stream stream);
     int (*units)(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
                  void *sums, pm_gpu_raw_stream stream);
     /* Warps that one multiprocessor holds of the first, and its registers a thread and bytes of

@@ -42,4 +42,5 @@ int facts(int *n_warps, int *n_registers, int *local_bytes) {
 #define CANDIDATE PM_CAT2(card_msm_candidate, CARD_MSM_CANDIDATE)
 extern "C" const struct card_msm_candidate PM_INSTANCE_NAME(CANDIDATE);
 extern "C" const struct card_msm_candidate PM_INSTANCE_NAME(CANDIDATE) = {
-    PM_STRING(CARD_MSM_CANDIDATE), launch_accumulate, launch_units, facts};
+    PM_STRING(CARD_MSM_CANDIDATE), launch_accumulate, launch_slices, launch_units,
+    facts};

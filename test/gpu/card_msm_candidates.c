@@ -20,6 +20,7 @@ void card_use_candidate(struct pm_gpu_msm_plan *plan) {
     if (current != NULL) {
         stand_in = *plan->kernels;
         stand_in.accumulate = current->accumulate;
+        stand_in.slices = current->slices;
         stand_in.units = current->units;
         plan->kernels = &stand_in;
     }

@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
     }
 }
 
+#if !PM_GPU_MSM_G2_WHOLE
 __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
     slices_kernel(const g2_xyzz *buckets, uint32_t n_slices, uint32_t slice_log, g2_xyzz *plain,
                   g2_xyzz *weighted) {
@@ -98,6 +99,7 @@ __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
                    1u << slice_log, active, places[threadIdx.x / 2]);
     }
 }
+#endif
 
 /* Folds the sums of a block's pairs as a tree; all threads call it, place 0 has the outcome and the
  * answer says whether it is infinity. */
@@ -208,6 +210,13 @@ int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const voi
     return (int)cudaGetLastError();
 }
 
+int launch_slices(const void *buckets, uint32_t n_slices, uint32_t slice_log, void *plain,
+                  void *weighted, pm_gpu_raw_stream stream) {
+    slices_kernel<<<blocks_of(n_slices, SUM_THREADS), SUM_THREADS, 0, (cudaStream_t)stream>>>(
+        (const g2_xyzz *)buckets, n_slices, slice_log, (g2_xyzz *)plain, (g2_xyzz *)weighted);
+    return (int)cudaGetLastError();
+}
+
 #endif
 
 int launch_merge(const struct pm_gpu_msm_edges *from, uint32_t n, uint32_t segment, void *buckets,
@@ -216,13 +225,6 @@ int launch_merge(const struct pm_gpu_msm_edges *from, uint32_t n, uint32_t segme
     merge_kernel<<<blocks_of(pairs, SUM_THREADS), SUM_THREADS, 0, (cudaStream_t)stream>>>(
         from->keys, (const g2_xyzz *)from->points, n, segment, (g2_xyzz *)buckets, to->keys,
         (g2_xyzz *)to->points);
-    return (int)cudaGetLastError();
-}
-
-int launch_slices(const void *buckets, uint32_t n_slices, uint32_t slice_log, void *plain,
-                  void *weighted, pm_gpu_raw_stream stream) {
-    slices_kernel<<<blocks_of(n_slices, SUM_THREADS), SUM_THREADS, 0, (cudaStream_t)stream>>>(
-        (const g2_xyzz *)buckets, n_slices, slice_log, (g2_xyzz *)plain, (g2_xyzz *)weighted);
     return (int)cudaGetLastError();
 }
 
