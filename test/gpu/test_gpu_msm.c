@@ -281,6 +281,8 @@ static void test_bounds(void **state) {
     for (uint32_t round = 0; round < 20000; round++) {
         assert_true(gpu_msm_whole_bn254_portable.agrees(any_word));
         assert_true(gpu_msm_whole_bls12_381_portable.agrees(any_word));
+        assert_true(gpu_msm_whole_bn254_portable.agrees_full(any_word));
+        assert_true(gpu_msm_whole_bls12_381_portable.agrees_full(any_word));
     }
 }
 
