@@ -74,7 +74,7 @@ pm_gpu_add_instances(pm_gpu_card_msm card_msm_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_kernels_instance.cu)
 file(GLOB card_msm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_*.c)
 # Candidates for sums of G2: name, loops, threads of a block, blocks of a multiprocessor, in step.
-foreach(candidate IN ITEMS "straight_3 0 128 3 0" "straight_7x64 0 64 7 0" "loops_3 1 128 3 0"
+foreach(candidate IN ITEMS "straight_3 0 128 3 0" "straight_3_meet 0 128 3 1" "loops_3 1 128 3 0"
         "loops_4 1 128 4 0" "loops_4_meet 1 128 4 1")
     separate_arguments(candidate)
     list(GET candidate 0 name)

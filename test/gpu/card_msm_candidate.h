@@ -24,7 +24,7 @@ struct card_msm_candidate {
 /* Of every candidate, for X = card_msm_candidate_NAME. */
 #define CARD_MSM_CANDIDATES(X, curve)                                                              \
     X(straight_3, curve)                                                                           \
-    X(straight_7x64, curve)                                                                        \
+    X(straight_3_meet, curve)                                                                      \
     X(loops_3, curve)                                                                              \
     X(loops_4, curve)                                                                              \
     X(loops_4_meet, curve)
