@@ -44,6 +44,7 @@ extern const struct gpu_msm_probe gpu_msm_g2w_bn254_portable, gpu_msm_g2w_bls12_
 typedef struct {
     bool (*agrees)(uint64_t (*random)(void));
     bool (*agrees_full)(uint64_t (*random)(void));
+    bool (*agrees_x)(uint64_t (*random)(void)); /* of its step for X alone */
 } gpu_msm_whole_probe;
 
 extern const gpu_msm_whole_probe gpu_msm_whole_bn254_portable, gpu_msm_whole_bls12_381_portable;

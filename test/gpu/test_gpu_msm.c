@@ -283,6 +283,8 @@ static void test_bounds(void **state) {
         assert_true(gpu_msm_whole_bls12_381_portable.agrees(any_word));
         assert_true(gpu_msm_whole_bn254_portable.agrees_full(any_word));
         assert_true(gpu_msm_whole_bls12_381_portable.agrees_full(any_word));
+        assert_true(gpu_msm_whole_bn254_portable.agrees_x(any_word));
+        assert_true(gpu_msm_whole_bls12_381_portable.agrees_x(any_word));
     }
 }
 
