@@ -111,6 +111,32 @@ pm_status pm_memory_alloc_array_noted(struct pm_ledger *ledger, const struct pm_
     return pm_memory_alloc_noted(ledger, note, bytes, flags, out, error);
 }
 
+pm_status pm_memory_grow(void **buffer, uint64_t bytes, pm_error *error) {
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const struct memory_header *header = header_of(*buffer);
+    void *block = MAP_FAILED;
+    if (bytes <= header->bytes) {
+        return PM_OK;
+    }
+    const uint64_t block_bytes =
+        (bytes / page_bytes + 2) * page_bytes; /* the header's page first */
+    if (bytes <= PTRDIFF_MAX - 2 * page_bytes && header->note.mechanism == PM_BY_MMAP &&
+        header->ledger == NULL) {
+        block =
+            mremap((char *)*buffer - page_bytes, header->block_bytes, block_bytes, MREMAP_MAYMOVE);
+    }
+    if (block == MAP_FAILED) {
+        pm_error_set(error, PM_NO_MEMORY, "cannot allocate %llu bytes for %s",
+                     (unsigned long long)bytes, header->note.name);
+        pm_error_need_have(error, bytes, 0);
+        return PM_NO_MEMORY;
+    }
+    *buffer = (char *)block + page_bytes;
+    header_of(*buffer)->bytes = bytes;
+    header_of(*buffer)->block_bytes = block_bytes;
+    return PM_OK;
+}
+
 uint64_t pm_memory_bytes(const void *buffer) {
     return buffer == NULL ? 0 : header_of(buffer)->bytes;
 }

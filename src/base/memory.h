@@ -65,6 +65,11 @@ void pm_memory_free_noted(void *buffer, uint16_t step, bool in_device_lock);
 #define PM_MEMORY_WIPE_BYTES (UINT64_C(2) << 20)
 void pm_memory_wipe_piece(void *buffer, uint64_t begin, uint64_t end);
 void pm_memory_wiped(void *buffer);
+/*
+ * Makes a buffer of no ledger larger that is a mapping of its own: pages are moved, no byte is
+ * copied, and what is added is zero. Errors: NO_MEMORY; then *buffer is what it was.
+ */
+pm_status pm_memory_grow(void **buffer, uint64_t bytes, pm_error *error);
 /* The bytes asked for. */
 uint64_t pm_memory_bytes(const void *buffer);
 

@@ -213,7 +213,7 @@ static void settle_messages(struct pm_config *config) {
         upload_bytes = upload_bytes > message_bytes ? upload_bytes : message_bytes;
     }
     if (message_bytes == 0) {
-        message_bytes = upload_bytes < MESSAGE_BYTES ? upload_bytes : MESSAGE_BYTES;
+        message_bytes = upload_bytes / 2 < MESSAGE_BYTES ? upload_bytes / 2 : MESSAGE_BYTES;
     }
     config->upload_bytes_max = upload_bytes;
     config->message_bytes_max = message_bytes;

@@ -46,17 +46,20 @@ const struct config_entry pm_config_entries[] = {
     {"rpc", "max_message", CONFIG_SIZE, AT(message_limit_bytes), .least = 64 * KIB,
      .most = INT32_MAX, .zero = "auto",
      .what = "The most bytes of one message. Larger witnesses are sent in chunks, or by path.\n"
-             "\"auto\": 256 MiB, or max_upload if that is less."},
+             "\"auto\": 256 MiB, or half of max_upload if that is less."},
     {"rpc", "max_upload", CONFIG_SIZE, AT(upload_limit_bytes), .least = MIB, .most = PIB,
      .zero = "auto",
-     .what = "The most bytes of messages on their way in, all together; off memory.total_budget.\n"
+     .what = "The most bytes of messages and uploads on their way in, all together, of which an\n"
+             "eighth, or 16 MiB, is for messages alone; off memory.total_budget.\n"
              "\"auto\": 512 MiB, or an eighth of the budget if that is less."},
     {"rpc", "threads", CONFIG_COUNT, AT(n_threads), .least = 1, .most = 256, .initial = 8,
      .what = "Threads that answer calls, and as many again for calls that read whole files."},
     {"rpc", "max_connections", CONFIG_COUNT, AT(n_connections_max), .least = 1, .most = 65536,
      .initial = 256, .what = "Connections at a time."},
     {"rpc", "max_calls", CONFIG_COUNT, AT(n_calls_max), .least = 1, .most = 1000000,
-     .initial = 1024, .what = "Calls under way at a time, those that wait for proofs included."},
+     .initial = 1024,
+     .what = "Calls under way at a time, those that wait for proofs included. A connection has at\n"
+             "most three for each that it leaves to others."},
     {"rpc", "allow_paths_over_tcp", CONFIG_FLAG, AT(allow_paths_over_tcp),
      .what = "Whether callers over TCP may name files of this machine, as those over a unix\n"
              "socket may."},

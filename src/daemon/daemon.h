@@ -29,8 +29,7 @@ struct pm_daemon {
     struct pm_rpc_server *rpc;
     struct pm_http_server *http;
     struct pm_daemon_keys *keys;
-    uint64_t started_ns;           /* CLOCK_MONOTONIC */
-    _Atomic uint64_t stream_bytes; /* of inputs that come in pieces, at most upload_bytes_max */
+    uint64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Tables of methods for pm_rpc_options.services; their user is the struct pm_daemon. */

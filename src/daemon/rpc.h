@@ -68,12 +68,15 @@ struct pm_rpc_options {
     bool insecure_listen;                                  /* TCP beyond loopback without TLS */
     const char *tls_certificate, *tls_key, *tls_client_ca; /* files; NULL: none */
     uint64_t message_bytes_max;
-    uint64_t upload_bytes_max; /* of all messages being received: gRPC's resource quota. When it is
-                                  used up, some upload is broken off with RESOURCE_EXHAUSTED */
+    /* Of all messages that are on their way in, those that are worked on, and what pm_rpc_hold()
+     * keeps, together: gRPC's resource quota is what the others leave of it. Who asks for more is
+     * refused with RESOURCE_EXHAUSTED; what gRPC receives beyond its quota it breaks off, some call
+     * or other. 0: no bound. */
+    uint64_t upload_bytes_max;
     uint32_t n_threads;
     uint32_t n_connections_max; /* without TLS; gRPC's own listener, where there is TLS, has none */
-    uint32_t n_calls_max;
-    uint64_t receive_ms_max; /* for a message to arrive once it is waited for; 0: 10 minutes */
+    uint32_t n_calls_max;       /* of which a connection gets three for each that it leaves free */
+    uint64_t receive_ms_max;    /* for a message to arrive once it is waited for; 0: 10 minutes */
     const struct pm_rpc_method *const *services; /* tables, each ended by a NULL path */
     uint32_t n_services;
     void *user; /* handlers' */
@@ -120,6 +123,12 @@ const pm_control *pm_rpc_control(struct pm_rpc_call *call);
 void pm_rpc_attach(struct pm_rpc_call *call, void *state,
                    void (*gone)(struct pm_rpc_call *call, void *state, bool was_cut));
 void *pm_rpc_attached(struct pm_rpc_call *call);
+/* So many bytes of what was sent are kept beyond the handler: false when there is no room for them
+ * now. Whoever holds them lets go of them, at the latest in `gone`. Any thread. */
+bool pm_rpc_hold(struct pm_rpc_call *call, uint64_t n_bytes);
+void pm_rpc_let_go(struct pm_rpc_call *call, uint64_t n_bytes);
+/* What all calls together may hold: a part of upload_bytes_max is for messages to come in. */
+uint64_t pm_rpc_hold_bytes_max(struct pm_rpc_call *call);
 
 /* Ends a call. bytes are copied. */
 void pm_rpc_reply(struct pm_rpc_call *call, const void *bytes, size_t n_bytes);

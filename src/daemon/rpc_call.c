@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <grpc/slice.h>
+#include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void destroy(struct pm_rpc_call *call) {
         call->after->before = call->before;
     }
     --server->n_live;
-    server->n_under_way -= call->is_counted;
+    rpc_peer_leave(server, call);
     (void)pthread_cond_broadcast(&server->less);
     (void)pthread_mutex_unlock(&server->lock);
     (void)pthread_mutex_destroy(&call->lock);
@@ -311,8 +312,12 @@ static uint64_t deadline_of(gpr_timespec deadline) {
                : now_ns + (uint64_t)left.tv_sec * UINT64_C(1000000000) + (uint64_t)left.tv_nsec;
 }
 
-/* Into the list of calls. False: there are too many, or the server stops. */
-static bool enter(struct pm_rpc_server *server, struct pm_rpc_call *call) {
+/* Into the list of calls. False: it is one too many, and *n_of_peer its connection's others. */
+static bool enter(struct pm_rpc_server *server, struct pm_rpc_call *call, uint32_t *n_of_peer) {
+    char *peer = grpc_call_get_peer(call->grpc); /* "fd:17", or an address with its port */
+    char name[sizeof call->peer->name];
+    (void)snprintf(name, sizeof name, "%d %s", call->is_local, peer);
+    gpr_free(peer);
     (void)pthread_mutex_lock(&server->lock);
     call->after = server->calls;
     if (call->after != NULL) {
@@ -321,22 +326,31 @@ static bool enter(struct pm_rpc_server *server, struct pm_rpc_call *call) {
     server->calls = call;
     ++server->n_live;
     ++server->n_calls;
-    call->is_counted = server->n_under_way < server->n_calls_max;
-    server->n_under_way += call->is_counted;
-    server->n_refused += !call->is_counted;
+    const bool is_counted = rpc_peer_enter(server, call, name, n_of_peer);
+    server->n_refused += !is_counted;
     (void)pthread_mutex_unlock(&server->lock);
-    return call->is_counted;
+    return is_counted;
+}
+
+/* Why one call too many is refused. */
+static enum pm_rpc_code turn_away(struct pm_rpc_call *call, uint32_t n_of_peer) {
+    const uint32_t n_max = call->server->n_calls_max;
+    if (n_of_peer == 0 || n_of_peer >= n_max) {
+        (void)snprintf(call->sentence, sizeof call->sentence,
+                       "%u calls are under way, and more are not taken (rpc.max_calls): try later",
+                       n_max);
+    } else {
+        (void)snprintf(call->sentence, sizeof call->sentence,
+                       "%u calls of this connection are under way, and what is left of %u is for "
+                       "others (rpc.max_calls): try later",
+                       n_of_peer, n_max);
+    }
+    return PM_RPC_RESOURCE_EXHAUSTED;
 }
 
 /* Why a call that nobody handles is refused. Its path came from outside: what is not printable in
  * it is left out. */
-static enum pm_rpc_code refuse(struct pm_rpc_call *call, grpc_slice path, bool is_counted) {
-    if (!is_counted) {
-        (void)snprintf(call->sentence, sizeof call->sentence,
-                       "%u calls are under way, and more are not taken (rpc.max_calls): try later",
-                       call->server->n_calls_max);
-        return PM_RPC_RESOURCE_EXHAUSTED;
-    }
+static enum pm_rpc_code refuse(struct pm_rpc_call *call, grpc_slice path) {
     char name[200];
     size_t n = 0;
     for (size_t i = 0; i < GRPC_SLICE_LENGTH(path) && n + 1 < sizeof name; ++i) {
@@ -379,7 +393,8 @@ void rpc_call_begin(struct pm_rpc_server *server, struct rpc_slot *slot) {
         grpc_call_unref(slot->call);
         return;
     }
-    const bool is_counted = enter(server, call);
+    uint32_t n_of_peer = 0;
+    const bool is_counted = enter(server, call, &n_of_peer);
     call->method = is_counted ? find_method(server, slot->details.method) : NULL;
     grpc_op op;
     memset(&op, 0, sizeof op);
@@ -388,7 +403,8 @@ void rpc_call_begin(struct pm_rpc_server *server, struct rpc_slot *slot) {
     (void)pthread_mutex_lock(&call->lock);
     (void)start_batch(call, &op, 1, &call->on_closed);
     if (call->method == NULL) {
-        const enum pm_rpc_code code = refuse(call, slot->details.method, is_counted);
+        const enum pm_rpc_code code =
+            is_counted ? refuse(call, slot->details.method) : turn_away(call, n_of_peer);
         (void)end(call, code, false, true);
     } else {
         receive(call);
@@ -407,7 +423,15 @@ static void run_message(struct pm_rpc_call *call, grpc_byte_buffer *buffer) {
         pm_rpc_fail(call, PM_RPC_UNIMPLEMENTED, "compressed messages are not taken");
         return;
     }
-    if (!rpc_flatten(buffer, &flat)) {
+    const pm_status status = rpc_flatten(call->server, buffer, &flat);
+    if (status == PM_BUDGET_BUSY) {
+        pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED,
+                    "the message does not fit beside what is on its way in already, of %llu bytes "
+                    "in all (max_upload in [rpc]): try again later, or hand inputs over by path",
+                    (unsigned long long)call->server->hold.all_bytes_max);
+        return;
+    }
+    if (status != PM_OK) {
         pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED, "no memory for the request");
         return;
     }

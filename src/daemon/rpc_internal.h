@@ -7,6 +7,7 @@
  *     rpc_accept.c   connections, before they are gRPC's
  *     rpc_call.c     one call, from its headers to its end
  *     rpc_message.c  bytes in and out             rpc_pool.c   the threads that run handlers
+ *     rpc_hold.c     how many bytes, and how many calls of each connection, there are
  *     rpc_park.c     calls that wait for a job: events, timeouts, samples
  *
  * A call is an actor: what is to be done for it is a bit in `todo`, and one thread of the pool at a
@@ -43,6 +44,11 @@
 #define RPC_CANCEL_MS 2000 /* between ending calls politely and tearing their streams down */
 #define RPC_RECEIVE_MS 600000
 #define RPC_CODES 17
+/* Of the bytes that may be held, so many are for messages to come in: an eighth, at most this. */
+#define RPC_GRPC_SHARE 8
+#define RPC_GRPC_BYTES_MAX (UINT64_C(16) << 20)
+/* A connection has at most so many calls under way for each that is left free. */
+#define RPC_CALLS_A_FREE_ONE 3
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
@@ -96,7 +102,8 @@ struct pm_rpc_call {
     uint32_t todo;
     bool is_queued, is_running;
     bool is_at_end; /* the caller sends no more */
-    bool has_ended, was_cut, is_counted;
+    bool has_ended, was_cut;
+    struct rpc_peer *peer; /* whose call it is; under the server's lock; NULL: it is not counted */
     bool metadata_sent, status_wanted, status_sent, is_sending, is_broken;
     grpc_byte_buffer *received; /* written by gRPC while a batch is under way */
     int close_cancelled;        /* so too */
@@ -162,6 +169,20 @@ struct rpc_room {
     pthread_t clock, events;
 };
 
+/* The far end of a connection, as gRPC names it, with the calls of it that are under way. */
+struct rpc_peer {
+    struct rpc_peer *next;
+    uint32_t n_calls;
+    char name[128];
+};
+
+/* What is held of what callers have sent. gRPC's quota is the rest. */
+struct rpc_hold {
+    pthread_mutex_t lock; /* a leaf */
+    grpc_resource_quota *quota;
+    uint64_t n_bytes, n_bytes_max, all_bytes_max; /* UINT64_MAX: no bound */
+};
+
 /* One socket that listens. */
 struct rpc_listener {
     int fd;                  /* -1: it is gRPC's */
@@ -219,13 +240,15 @@ struct pm_rpc_server {
     uint32_t n_pollers;
     struct rpc_pool quick, slow; /* slow: handlers that read files */
     struct rpc_room room;
+    struct rpc_hold hold;
 
     pthread_mutex_t lock; /* the list of calls */
     pthread_cond_t less;  /* a call has gone, or gRPC has stopped; CLOCK_MONOTONIC */
     struct pm_rpc_call *calls;
-    uint32_t n_live;      /* in the list */
-    uint32_t n_under_way; /* of them, those that are not refused */
-    uint32_t n_stopped;   /* fronts that take no more calls and have none */
+    uint32_t n_live;                     /* in the list */
+    uint32_t n_under_way;                /* of them, those that are not refused */
+    struct rpc_peer *peers[RPC_BUCKETS]; /* that have any under way */
+    uint32_t n_stopped;                  /* fronts that take no more calls and have none */
     uint64_t n_calls, n_refused, n_by_code[RPC_CODES];
 };
 
@@ -288,15 +311,18 @@ void rpc_call_unref(struct pm_rpc_call *call);
 
 /* ---- rpc_message.c -------------------------------------------------------------------------- */
 
-/* A received message as one piece: bytes point into it or into *copy. False: no memory. */
+/* A received message as one piece: bytes point into it or into *copy. */
 struct rpc_flat {
+    struct pm_rpc_server *server;
     grpc_byte_buffer *buffer;
     uint8_t *copy; /* NULL: it was one piece already */
     const uint8_t *bytes;
     size_t n_bytes;
+    uint64_t n_held; /* of copy */
 };
-/* Takes the buffer over in any case. */
-bool rpc_flatten(grpc_byte_buffer *buffer, struct rpc_flat *flat);
+/* Takes the buffer over in any case. Errors: NO_MEMORY, BUDGET_BUSY (more is held than may be). */
+pm_status rpc_flatten(struct pm_rpc_server *server, grpc_byte_buffer *buffer,
+                      struct rpc_flat *flat);
 /* Wipes and frees. */
 void rpc_flat_free(struct rpc_flat *flat);
 /* The same for a message that nobody has looked at; NULL is fine. */
@@ -304,6 +330,20 @@ void rpc_buffer_wipe(grpc_byte_buffer *buffer);
 /* NULL: no memory. */
 struct rpc_message *rpc_message_new(const void *bytes, size_t n_bytes);
 void rpc_message_free(struct rpc_message *message);
+
+/* ---- rpc_hold.c ----------------------------------------------------------------------------- */
+
+/* Makes the quota for so many bytes in all. */
+void rpc_hold_start(struct rpc_hold *hold, uint64_t all_bytes_max);
+/* Once no call is left, before gRPC is shut down. */
+void rpc_hold_stop(struct rpc_hold *hold);
+bool rpc_hold_take(struct rpc_hold *hold, uint64_t n_bytes);
+void rpc_hold_give_back(struct rpc_hold *hold, uint64_t n_bytes);
+/* Under the server's lock: counts a call of the connection, named as gRPC does. False: it has more
+ * than its share of the calls, or there are too many in all; *n_of_peer is how many it has. */
+bool rpc_peer_enter(struct pm_rpc_server *server, struct pm_rpc_call *call, const char *name,
+                    uint32_t *n_of_peer);
+void rpc_peer_leave(struct pm_rpc_server *server, struct pm_rpc_call *call);
 
 /* ---- rpc_pool.c ----------------------------------------------------------------------------- */
 

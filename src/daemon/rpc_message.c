@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PIECE_BYTES (UINT64_C(1) << 20)
+
 /* A received slice is a range of a block that was read from the socket. Nobody else reads that
  * range once it is a message's, so that it may be overwritten; a small slice lies in the struct. */
 static void wipe_slices(grpc_byte_buffer *buffer) {
@@ -24,24 +26,35 @@ void rpc_buffer_wipe(grpc_byte_buffer *buffer) {
     }
 }
 
-/* Each slice is given back as soon as it is copied, so that a large message is not there twice. */
-static void move_slices(grpc_slice_buffer *slices, uint8_t *to) {
+/* Each slice is given back as soon as it is copied, so that a large message is not there twice, and
+ * its bytes are held from then on, a piece at a time. False: they may not be. */
+static bool move_slices(struct rpc_flat *flat) {
+    grpc_slice_buffer *slices = &flat->buffer->data.raw.slice_buffer;
+    uint64_t n_moved = 0;
     while (slices->count != 0) {
         uint8_t *from = GRPC_SLICE_START_PTR(slices->slices[0]);
         const size_t n_bytes = GRPC_SLICE_LENGTH(slices->slices[0]);
         if (n_bytes != 0) {
-            memcpy(to, from, n_bytes);
+            memcpy(flat->copy + n_moved, from, n_bytes);
             pm_memory_wipe(from, n_bytes);
         }
-        to += n_bytes;
+        n_moved += n_bytes;
         grpc_slice_unref(grpc_slice_buffer_take_first(slices));
+        if (n_moved - flat->n_held >= PIECE_BYTES || slices->count == 0) {
+            if (!rpc_hold_take(&flat->server->hold, n_moved - flat->n_held)) {
+                return false;
+            }
+            flat->n_held = n_moved;
+        }
     }
+    return true;
 }
 
-bool rpc_flatten(grpc_byte_buffer *buffer, struct rpc_flat *flat) {
-    *flat = (struct rpc_flat){.buffer = buffer, .bytes = (const uint8_t *)""};
+pm_status rpc_flatten(struct pm_rpc_server *server, grpc_byte_buffer *buffer,
+                      struct rpc_flat *flat) {
+    *flat = (struct rpc_flat){.server = server, .buffer = buffer, .bytes = (const uint8_t *)""};
     if (buffer == NULL) {
-        return true;
+        return PM_OK;
     }
     grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
     flat->n_bytes = slices->length;
@@ -51,12 +64,15 @@ bool rpc_flatten(grpc_byte_buffer *buffer, struct rpc_flat *flat) {
         flat->copy = malloc(slices->length);
         if (flat->copy == NULL) {
             rpc_flat_free(flat);
-            return false;
+            return PM_NO_MEMORY;
         }
-        move_slices(slices, flat->copy);
+        if (!move_slices(flat)) {
+            rpc_flat_free(flat);
+            return PM_BUDGET_BUSY;
+        }
         flat->bytes = flat->copy;
     }
-    return true;
+    return PM_OK;
 }
 
 void rpc_flat_free(struct rpc_flat *flat) {
@@ -64,6 +80,7 @@ void rpc_flat_free(struct rpc_flat *flat) {
     if (flat->copy != NULL) {
         pm_memory_wipe(flat->copy, flat->n_bytes);
         free(flat->copy);
+        rpc_hold_give_back(&flat->server->hold, flat->n_held);
     }
     *flat = (struct rpc_flat){0};
 }

@@ -195,11 +195,8 @@ static pm_status start_grpc(struct pm_rpc_server *server, const struct pm_rpc_op
     struct arguments arguments = {0};
     grpc_init();
     hear_complaints(server, true);
-    grpc_resource_quota *quota = grpc_resource_quota_create("proofmilld");
-    if (options->upload_bytes_max != 0 && options->upload_bytes_max < SIZE_MAX) {
-        grpc_resource_quota_resize(quota, (size_t)options->upload_bytes_max);
-    }
-    describe(options, quota, &arguments);
+    rpc_hold_start(&server->hold, options->upload_bytes_max);
+    describe(options, server->hold.quota, &arguments);
     const grpc_channel_args all = {.num_args = arguments.n, .args = arguments.list};
     server->queue = grpc_completion_queue_create_for_next(NULL);
     server->has_grpc = true;
@@ -210,7 +207,6 @@ static pm_status start_grpc(struct pm_rpc_server *server, const struct pm_rpc_op
         front->on_stopped = (struct rpc_tag){RPC_TAG_STOPPED, server};
         grpc_server_register_completion_queue(front->grpc, server->queue, NULL);
     }
-    grpc_resource_quota_unref(quota);
     while (server->n_pollers < RPC_POLLERS) {
         const int failed =
             pthread_create(&server->pollers[server->n_pollers], NULL, poll_queue, server);
@@ -248,6 +244,8 @@ static void open_front(struct pm_rpc_server *server, struct rpc_front *front) {
 
 static pm_status start(struct pm_rpc_server *server, const struct pm_rpc_options *options,
                        pm_error *error) {
+    PM_FAIL_IF(pthread_mutex_init(&server->hold.lock, NULL) != 0, error, PM_NO_MEMORY,
+               "no memory for a lock");
     PM_TRY(rpc_lock_init(&server->lock, &server->less, error));
     PM_TRY(rpc_lock_init(&server->room.lock, &server->room.changed, error));
     PM_TRY(start_grpc(server, options, error));
@@ -395,6 +393,7 @@ void pm_rpc_stop(struct pm_rpc_server *server, uint64_t grace_ms) {
             (void)pthread_join(server->pollers[p], NULL);
         }
         grpc_completion_queue_destroy(server->queue);
+        rpc_hold_stop(&server->hold);
         grpc_shutdown_blocking();
     }
     hear_complaints(server, false);
@@ -411,6 +410,7 @@ void pm_rpc_destroy(struct pm_rpc_server *server) {
     (void)pthread_mutex_destroy(&server->lock);
     (void)pthread_cond_destroy(&server->room.changed);
     (void)pthread_mutex_destroy(&server->room.lock);
+    (void)pthread_mutex_destroy(&server->hold.lock);
     free(server);
 }
 

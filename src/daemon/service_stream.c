@@ -3,64 +3,57 @@
  * daemon/service_stream.c - SubmitStream: inputs that come in pieces.
  *
  * Pieces are collected in memory of our own, as the engine takes an input in one piece, and wiped
- * when the call ends. All calls together hold at most upload_bytes_max.
+ * when the call ends. What is held grows as the bytes come, whatever was promised: pm_rpc_hold()
+ * bounds it for all calls together, with the messages that bring it.
  */
 #include "daemon/service_internal.h"
 
 #include "base/memory.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ROOM_BYTES_MIN ((size_t)64 << 10)
+/* What a part has more grows by so much. */
+#define PIECE_BYTES ((size_t)1 << 20)
 
 struct part {
     uint8_t *bytes;
-    size_t n_bytes, room;
-    uint64_t promised; /* bytes; 0: it was not said */
+    size_t n_bytes, room; /* room is held */
+    uint64_t promised;    /* bytes; 0: it was not said */
 };
 
 struct upload {
-    struct pm_daemon *daemon;
     bool has_request;
     char key[PM_ENGINE_NAME_BYTES], request_id[PM_ENGINE_NAME_BYTES];
     Proofmill__V1__Priority priority;
     uint64_t timeout_ms;
     struct part *parts;
+    uint64_t promised; /* by all parts together, as far as it was said */
     uint32_t n_parts, parts_room;
 };
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static bool reserve(struct pm_daemon *daemon, uint64_t n_bytes) {
-    const uint64_t most = daemon->config.upload_bytes_max;
-    uint64_t have = atomic_load(&daemon->stream_bytes);
-    do {
-        if (n_bytes > most || have > most - n_bytes) {
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&daemon->stream_bytes, &have, have + n_bytes));
-    return true;
-}
-
-static void free_bytes(struct pm_daemon *daemon, struct part *part) {
-    if (part->bytes != NULL) {
-        pm_memory_wipe(part->bytes, part->n_bytes);
-        free(part->bytes);
-        (void)atomic_fetch_sub(&daemon->stream_bytes, part->room);
+/* Of a part that is larger than a piece the buffer is a mapping, which grows in place. */
+static void free_room(uint8_t *bytes, size_t n_used, size_t room) {
+    if (room > PIECE_BYTES) {
+        pm_memory_free(bytes);
+    } else if (bytes != NULL) {
+        pm_memory_wipe(bytes, n_used);
+        free(bytes);
     }
-    part->bytes = NULL;
 }
 
 static void gone(struct pm_rpc_call *call, void *state, bool was_cut) {
     struct upload *upload = state;
-    (void)call;
     (void)was_cut;
     for (uint32_t i = 0; i < upload->n_parts; ++i) {
-        free_bytes(upload->daemon, &upload->parts[i]);
+        const struct part *part = &upload->parts[i];
+        free_room(part->bytes, part->n_bytes, part->room);
+        pm_rpc_let_go(call, part->room);
     }
     free(upload->parts);
     free(upload);
@@ -72,47 +65,62 @@ static bool no_memory(struct pm_rpc_call *call, uint64_t n_bytes) {
     return false;
 }
 
-/* Room for n_bytes in all: what was promised, or twice what there was, where the limit allows it,
- * so that a long part is not copied again for each piece. 0: the call has been ended. */
-static uint64_t find_room(struct pm_rpc_call *call, struct pm_daemon *daemon,
-                          const struct part *part, uint64_t n_bytes) {
-    uint64_t room = part->promised;
-    if (room == 0) {
-        room = part->room < ROOM_BYTES_MIN / 2 ? ROOM_BYTES_MIN : 2 * (uint64_t)part->room;
-        room = room > n_bytes && reserve(daemon, room) ? room : 0;
-        if (room != 0) {
-            return room;
-        }
-        room = n_bytes;
+/* Twice what there was while that is little, so that a part is not copied for each piece of it; not
+ * more than was promised. */
+static size_t choose_room(const struct part *part, size_t n_bytes) {
+    size_t room = ROOM_BYTES_MIN;
+    while (room < n_bytes && room < PIECE_BYTES) {
+        room *= 2;
     }
-    if (!reserve(daemon, room)) {
-        pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED,
-                    "%" PRIu64 " bytes of an input do not fit what streams may hold together, "
-                    "%" PRIu64 " bytes (max_upload in [rpc]): try again later, or hand it over by "
-                    "path",
-                    room, daemon->config.upload_bytes_max);
-        return 0;
+    if (room < n_bytes) {
+        room = (n_bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
     }
-    return room;
+    return part->promised != 0 && room > part->promised ? (size_t)part->promised : room;
 }
 
-static bool grow(struct pm_rpc_call *call, struct pm_daemon *daemon, struct part *part,
-                 uint64_t n_bytes) {
-    const uint64_t room = find_room(call, daemon, part, n_bytes);
-    if (room == 0) {
-        return false;
+/* The part's bytes where there is room for more of them; NULL: no memory, and nothing is changed.
+ */
+static uint8_t *move_to_room(const struct part *part, size_t room) {
+    void *bytes = NULL;
+    if (part->room > PIECE_BYTES) {
+        bytes = part->bytes;
+        return pm_memory_grow(&bytes, room, NULL) == PM_OK ? bytes : NULL;
     }
-    struct part grown = {
-        .bytes = malloc(room), .n_bytes = part->n_bytes, .room = room, .promised = part->promised};
-    if (grown.bytes == NULL) {
-        (void)atomic_fetch_sub(&daemon->stream_bytes, room);
+    if (room <= PIECE_BYTES) {
+        bytes = malloc(room);
+    } else if (pm_memory_alloc(NULL, "upload", room, PM_MEMORY_SECRET, &bytes, NULL) != PM_OK) {
+        bytes = NULL;
+    }
+    if (bytes != NULL && part->n_bytes != 0) {
+        memcpy(bytes, part->bytes, part->n_bytes);
+    }
+    if (bytes != NULL) {
+        free_room(part->bytes, part->n_bytes, part->room);
+    }
+    return bytes;
+}
+
+/* Room for n_bytes in all; more than these where they fit. */
+static bool grow(struct pm_rpc_call *call, struct part *part, size_t n_bytes) {
+    size_t room = choose_room(part, n_bytes);
+    if (!pm_rpc_hold(call, room - part->room)) {
+        room = n_bytes;
+        if (!pm_rpc_hold(call, room - part->room)) {
+            pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED,
+                        "%zu bytes of an input do not fit beside what is on its way in already, of "
+                        "%" PRIu64 " bytes in all (max_upload in [rpc]): try again later, or hand "
+                        "it over by path",
+                        n_bytes, pm_service_daemon(call)->config.upload_bytes_max);
+            return false;
+        }
+    }
+    uint8_t *bytes = move_to_room(part, room);
+    if (bytes == NULL) {
+        pm_rpc_let_go(call, room - part->room);
         return no_memory(call, room);
     }
-    if (part->n_bytes != 0) {
-        memcpy(grown.bytes, part->bytes, part->n_bytes);
-    }
-    free_bytes(daemon, part);
-    *part = grown;
+    part->bytes = bytes;
+    part->room = room;
     return true;
 }
 
@@ -153,8 +161,23 @@ static bool is_whole(struct pm_rpc_call *call, const struct upload *upload) {
     return false;
 }
 
+/* What can never be held is refused before it is sent. */
+static bool take_promise(struct pm_rpc_call *call, struct upload *upload, uint64_t promised) {
+    const uint64_t most = pm_rpc_hold_bytes_max(call);
+    if (promised <= most && upload->promised <= most - promised) {
+        upload->promised += promised;
+        return true;
+    }
+    pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED,
+                "an input of %" PRIu64 " bytes, with %" PRIu64 " before it, can never come in: "
+                "inputs on their way in have %" PRIu64 " bytes at most, of %" PRIu64
+                " (max_upload in [rpc]): hand it over by path",
+                promised, upload->promised, most, pm_service_daemon(call)->config.upload_bytes_max);
+    return false;
+}
+
 static bool begin_part(struct pm_rpc_call *call, struct upload *upload, uint64_t promised) {
-    if (!is_whole(call, upload)) {
+    if (!is_whole(call, upload) || !take_promise(call, upload, promised)) {
         return false;
     }
     if (upload->n_parts == PM_ENGINE_PARTS_MAX) {
@@ -188,7 +211,7 @@ static bool take_data(struct pm_rpc_call *call, struct upload *upload,
     if (part->promised != 0 && n_bytes > part->promised) {
         return refuse(call, "a part has more bytes than its part_bytes says");
     }
-    if (n_bytes > part->room && !grow(call, upload->daemon, part, n_bytes)) {
+    if (n_bytes > part->room && !grow(call, part, (size_t)n_bytes)) {
         return false;
     }
     memcpy(part->bytes + part->n_bytes, data->data, data->len);
@@ -250,7 +273,6 @@ static struct upload *attached(struct pm_rpc_call *call) {
             (void)no_memory(call, sizeof *upload);
             return NULL;
         }
-        upload->daemon = pm_service_daemon(call);
         pm_rpc_attach(call, upload, gone);
     }
     return upload;

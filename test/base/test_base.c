@@ -206,6 +206,28 @@ static void a_secret_is_wiped_piece_by_piece(void **state) {
     pm_memory_free(buffer);
 }
 
+static void a_mapped_buffer_grows_where_it_is(void **state) {
+    (void)state;
+    pm_error error = PM_ERROR_INIT;
+    void *buffer = NULL;
+    assert_int_equal(pm_memory_alloc(NULL, "grown", 1000, PM_MEMORY_SECRET, &buffer, NULL), PM_OK);
+    memset(buffer, 7, 1000);
+    for (uint64_t n = 1001; n < 40000000; n = n * 3 + 5) {
+        assert_int_equal(pm_memory_grow(&buffer, n, NULL), PM_OK);
+        assert_int_equal(pm_memory_bytes(buffer), n);
+        ((uint8_t *)buffer)[n - 1] = 9;
+    }
+    const uint8_t *bytes = buffer;
+    assert_true(bytes[0] == 7 && bytes[999] == 7 && bytes[1000] == 9 && bytes[1001] == 0);
+    assert_int_equal(pm_memory_grow(&buffer, UINT64_MAX, &error), PM_NO_MEMORY);
+    assert_int_equal(pm_memory_grow(&buffer, UINT64_C(1) << 60, &error), PM_NO_MEMORY);
+    assert_int_equal(bytes[999], 7);
+    pm_memory_free(buffer);
+    assert_int_equal(pm_memory_alloc(NULL, "heap", 1000, PM_MEMORY_PLAIN, &buffer, NULL), PM_OK);
+    assert_int_equal(pm_memory_grow(&buffer, 2000, &error), PM_NO_MEMORY);
+    pm_memory_free(buffer);
+}
+
 static void double_free_stops_the_process(void **state) {
     (void)state;
     (void)fflush(NULL);
@@ -383,6 +405,7 @@ int main(void) {
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(ledger_is_shared_by_threads),
         cmocka_unit_test(a_secret_is_wiped_piece_by_piece),
+        cmocka_unit_test(a_mapped_buffer_grows_where_it_is),
         cmocka_unit_test(double_free_stops_the_process),
         cmocka_unit_test(sums_and_products_do_not_wrap),
         cmocka_unit_test(control_cancels_and_reports),

@@ -122,6 +122,13 @@ void rpc_dial_writes_done(struct rpc_outgoing *out) {
     (void)batch(out, &op, 1, &tag_send);
 }
 
+void rpc_dial_request(grpc_channel *channel, const char *method, uint64_t timeout_ms,
+                      const void *bytes, size_t n_bytes, struct rpc_outgoing *out) {
+    rpc_dial_begin(channel, method, timeout_ms, out);
+    (void)rpc_dial_write(out, bytes, n_bytes); /* the status says what became of it */
+    rpc_dial_writes_done(out);
+}
+
 bool rpc_dial_read(struct rpc_outgoing *out, uint8_t **bytes, size_t *n_bytes) {
     grpc_byte_buffer *buffer = NULL;
     grpc_op op;
@@ -178,9 +185,7 @@ int rpc_dial_unary(grpc_channel *channel, const char *method, uint64_t timeout_m
     struct rpc_outgoing out;
     uint8_t *answer = NULL;
     size_t n_answer = 0;
-    rpc_dial_begin(channel, method, timeout_ms, &out);
-    (void)rpc_dial_write(&out, bytes, n_bytes);
-    rpc_dial_writes_done(&out);
+    rpc_dial_request(channel, method, timeout_ms, bytes, n_bytes, &out);
     (void)rpc_dial_read(&out, &answer, &n_answer);
     const int code = rpc_dial_finish(&out, sentence);
     if (reply != NULL) {

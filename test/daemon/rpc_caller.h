@@ -33,6 +33,9 @@ struct rpc_outgoing {
 /* timeout_ms 0: none. */
 void rpc_dial_begin(grpc_channel *channel, const char *method, uint64_t timeout_ms,
                     struct rpc_outgoing *out);
+/* The same with its one request. */
+void rpc_dial_request(grpc_channel *channel, const char *method, uint64_t timeout_ms,
+                      const void *bytes, size_t n_bytes, struct rpc_outgoing *out);
 /* False: the stream is over. */
 bool rpc_dial_write(struct rpc_outgoing *out, const void *bytes, size_t n_bytes);
 void rpc_dial_writes_done(struct rpc_outgoing *out);

@@ -30,16 +30,22 @@ uint64_t rpc_case_read(const uint64_t *counter) {
 
 /* ---- What is attached to a call -------------------------------------------------------------- */
 
+struct kept {
+    struct kept *next;
+    size_t n_bytes;
+    uint8_t bytes[];
+};
+
 struct attached {
     uint64_t n, sum;
     uint64_t n_times; /* to park still */
+    struct kept *kept;
     int n_gone, n_inside;
     bool every_change;
 };
 
 static void gone(struct pm_rpc_call *call, void *state, bool was_cut) {
     struct attached *it = state;
-    (void)call;
     if (it->n_gone++ != 0) {
         add(&rpc_seen.n_gone_twice);
         return;
@@ -49,6 +55,11 @@ static void gone(struct pm_rpc_call *call, void *state, bool was_cut) {
     }
     __atomic_store_n(&rpc_seen.gone_ns, pm_clock_now_ns(), __ATOMIC_RELAXED);
     add(&rpc_seen.n_gone);
+    for (struct kept *kept = it->kept, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        pm_rpc_let_go(call, kept->n_bytes);
+        free(kept);
+    }
     if (was_cut) {
         add(&rpc_seen.n_cut);
     }
@@ -154,6 +165,24 @@ static void sum(struct pm_rpc_call *call, void *user, const uint8_t *message, si
     leave(it);
 }
 
+static void keep(struct pm_rpc_call *call, void *user, const uint8_t *message, size_t n_bytes) {
+    (void)user;
+    struct attached *it = attach(call);
+    if (message == NULL) {
+        pm_rpc_reply(call, "", 0);
+    } else if (!pm_rpc_hold(call, n_bytes)) {
+        pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED, "no more than %llu bytes",
+                    (unsigned long long)pm_rpc_hold_bytes_max(call));
+    } else {
+        struct kept *kept = malloc(sizeof *kept + n_bytes);
+        assert_non_null(kept);
+        memcpy(kept->bytes, message, n_bytes);
+        kept->n_bytes = n_bytes;
+        kept->next = it->kept;
+        it->kept = kept;
+    }
+}
+
 static void count(struct pm_rpc_call *call, void *user, const uint8_t *message, size_t n_bytes) {
     (void)user;
     const uint64_t n = number(message, n_bytes, 0);
@@ -250,12 +279,19 @@ static void chaos(struct pm_rpc_call *call, void *user, const uint8_t *message, 
 }
 
 static const struct pm_rpc_method methods[] = {
-    {"/test/Echo", PM_RPC_UNARY, echo},           {"/test/Fail", PM_RPC_UNARY, fails},
-    {"/test/Silent", PM_RPC_UNARY, silent},       {"/test/Local", PM_RPC_UNARY, local},
-    {"/test/Left", PM_RPC_UNARY, left},           {"/test/Slow", PM_RPC_UNARY, slow},
-    {"/test/Files", PM_RPC_UNARY_LONG, slow},     {"/test/Sum", PM_RPC_CLIENT_STREAM, sum},
-    {"/test/Count", PM_RPC_SERVER_STREAM, count}, {"/test/Wait", PM_RPC_UNARY, wait_for},
-    {"/test/Watch", PM_RPC_SERVER_STREAM, watch}, {NULL, PM_RPC_UNARY, NULL},
+    {"/test/Echo", PM_RPC_UNARY, echo},
+    {"/test/Fail", PM_RPC_UNARY, fails},
+    {"/test/Silent", PM_RPC_UNARY, silent},
+    {"/test/Local", PM_RPC_UNARY, local},
+    {"/test/Left", PM_RPC_UNARY, left},
+    {"/test/Slow", PM_RPC_UNARY, slow},
+    {"/test/Files", PM_RPC_UNARY_LONG, slow},
+    {"/test/Sum", PM_RPC_CLIENT_STREAM, sum},
+    {"/test/Keep", PM_RPC_CLIENT_STREAM, keep},
+    {"/test/Count", PM_RPC_SERVER_STREAM, count},
+    {"/test/Wait", PM_RPC_UNARY, wait_for},
+    {"/test/Watch", PM_RPC_SERVER_STREAM, watch},
+    {NULL, PM_RPC_UNARY, NULL},
 };
 static const struct pm_rpc_method more_methods[] = {{"/test/Chaos", PM_RPC_UNARY, chaos},
                                                     {NULL, PM_RPC_UNARY, NULL}};

@@ -11,6 +11,7 @@
  *     /test/Slow    a u64: works for so many milliseconds, or until it is cancelled
  *     /test/Files   the same, among the methods that have threads of their own
  *     /test/Sum     a stream of messages: a u64 of how many and a u64 of their bytes' sum
+ *     /test/Keep    a stream whose bytes are held until it ends, or refused
  *     /test/Count   u64 n, u64 bytes: streams n messages of so many bytes
  *     /test/Wait    a struct wait_request: parks, and answers with a byte: the pm_rpc_wake
  *     /test/Watch   a u64 job: streams a byte for each change, its state, until it has ended

@@ -114,6 +114,27 @@ void *pm_rpc_attached(struct pm_rpc_call *call) {
     return call->state;
 }
 
+uint64_t world_held_bytes;
+
+uint64_t pm_rpc_hold_bytes_max(struct pm_rpc_call *call) {
+    return call->daemon->config.upload_bytes_max;
+}
+
+bool pm_rpc_hold(struct pm_rpc_call *call, uint64_t n_bytes) {
+    const uint64_t most = pm_rpc_hold_bytes_max(call);
+    if (n_bytes > most || world_held_bytes > most - n_bytes) {
+        return false;
+    }
+    world_held_bytes += n_bytes;
+    return true;
+}
+
+void pm_rpc_let_go(struct pm_rpc_call *call, uint64_t n_bytes) {
+    (void)call;
+    WORLD_REQUIRE(n_bytes <= world_held_bytes);
+    world_held_bytes -= n_bytes;
+}
+
 static void keep(struct pm_rpc_call *call, const void *bytes, size_t n_bytes) {
     free(call->answer);
     call->answer = malloc(n_bytes != 0 ? n_bytes : 1);

@@ -25,6 +25,8 @@ struct pm_daemon world_daemon(pm_engine *engine);
 /* A key of the configuration that could not be registered; without a name there is none. */
 extern struct pm_daemon_key_fault world_key_fault;
 extern const char *world_key_warning; /* of keys of BN254 */
+/* What calls hold now; at most the daemon's upload_bytes_max. */
+extern uint64_t world_held_bytes;
 
 struct pm_rpc_call {
     struct pm_daemon *daemon;

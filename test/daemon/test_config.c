@@ -658,7 +658,7 @@ static void test_uploads_of_a_small_budget(void **state) {
     char size[PM_CONFIG_SHORT_CHARS];
     must_parse(&config, "memory.total_budget = '1GiB'");
     assert_int_equal(config.upload_bytes_max, 128 << 20);
-    assert_int_equal(config.message_bytes_max, 128 << 20);
+    assert_int_equal(config.message_bytes_max, 64 << 20);
     pm_config_engine_options(&config, devices, &options);
     assert_int_equal(options.host_bytes, 896 << 20);
     must_parse(&config, "rpc.max_message = '200MiB'");

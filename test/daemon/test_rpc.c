@@ -253,43 +253,95 @@ static void a_hundred_calls_at_once(void **state) {
     rpc_case_close(&it);
 }
 
+static void begin_wait(struct rpc_case *it, grpc_channel *channel, struct rpc_outgoing *out) {
+    const struct wait_request request = {.job = endless};
+    struct pm_rpc_counts counts;
+    pm_rpc_counts_now(it->server, &counts);
+    const uint64_t n_calls = counts.n_calls;
+    rpc_dial_request(channel, "/test/Wait", 0, &request, sizeof request, out);
+    for (int tries = 0; tries < 5000 && counts.n_calls == n_calls; ++tries) {
+        test_sleep_ms(1);
+        pm_rpc_counts_now(it->server, &counts);
+    }
+}
+
+/* The last one is not for a connection that has some. */
 static void too_many_calls_are_refused(void **state) {
     (void)state;
     struct rpc_case it = {.engine = engine};
     struct pm_rpc_options options = rpc_case_options(&it);
-    options.n_calls_max = 3;
+    options.n_calls_max = 4;
     rpc_case_open_with(&it, &options);
     grpc_channel *channel = rpc_dial(it.address, NULL);
-    struct rpc_outgoing waiting[3];
+    grpc_channel *second = rpc_dial(it.address, NULL);
+    grpc_channel *third = rpc_dial(it.address, NULL);
+    struct rpc_outgoing waiting[4];
     struct pm_rpc_counts counts;
     char sentence[1024];
     begin_endless();
-    const struct wait_request request = {.job = endless};
     for (int i = 0; i < 3; ++i) {
-        rpc_dial_begin(channel, "/test/Wait", 0, &waiting[i]);
-        assert_true(rpc_dial_write(&waiting[i], &request, sizeof request));
-        rpc_dial_writes_done(&waiting[i]);
+        begin_wait(&it, channel, &waiting[i]);
     }
-    for (int tries = 0; tries < 20000; ++tries) {
-        pm_rpc_counts_now(it.server, &counts);
-        if (counts.n_under_way == 3) {
-            break;
-        }
-        test_sleep_ms(1);
-    }
-    assert_int_equal(counts.n_under_way, 3);
     assert_int_equal(rpc_case_call(channel, "/test/Echo", 0, 0, sentence),
                      PM_RPC_RESOURCE_EXHAUSTED);
-    assert_non_null(strstr(sentence, "3 calls are under way"));
+    assert_non_null(strstr(sentence, "3 calls of this connection are under way"));
+    begin_wait(&it, second, &waiting[3]);
+    assert_int_equal(rpc_case_call(third, "/test/Echo", 0, 0, sentence), PM_RPC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(sentence, "4 calls are under way"));
     end_endless();
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         assert_int_equal(rpc_dial_finish(&waiting[i], NULL), 0);
     }
     rpc_case_quiet(&it);
     rpc_case_expect_serving(channel);
     pm_rpc_counts_now(it.server, &counts);
-    assert_int_equal(counts.n_refused, 1);
+    assert_int_equal(counts.n_refused, 2);
     grpc_channel_destroy(channel);
+    grpc_channel_destroy(second);
+    grpc_channel_destroy(third);
+    rpc_case_close(&it);
+}
+
+/* Of 40 calls a connection gets 30, a second one three quarters of what is left, and so on: there
+ * is one left for whoever comes. */
+static void one_connection_does_not_take_all_calls(void **state) {
+    (void)state;
+    enum { N_GREEDY = 3, N_EACH = 40 };
+    struct rpc_case it = {.engine = engine};
+    struct pm_rpc_options options = rpc_case_options(&it);
+    grpc_channel *channels[N_GREEDY];
+    static struct rpc_outgoing waiting[N_GREEDY][N_EACH];
+    struct pm_rpc_counts counts;
+    options.n_calls_max = N_EACH;
+    rpc_case_open_with(&it, &options);
+    begin_endless();
+    for (int c = 0; c < N_GREEDY; ++c) {
+        channels[c] = rpc_dial(it.address, NULL);
+        for (int i = 0; i < N_EACH; ++i) {
+            begin_wait(&it, channels[c], &waiting[c][i]);
+        }
+        pm_rpc_counts_now(it.server, &counts);
+        print_message("  %d: %u calls are under way\n", c, counts.n_under_way);
+        assert_true(c != 0 || counts.n_under_way == 30);
+        assert_in_range(counts.n_under_way, 30, N_EACH - 1);
+        grpc_channel *late = rpc_dial(it.address, NULL);
+        rpc_case_expect_serving(late);
+        grpc_channel_destroy(late);
+    }
+    end_endless();
+    char sentence[1024];
+    int n_well = 0;
+    for (int c = 0; c < N_GREEDY; ++c) {
+        for (int i = 0; i < N_EACH; ++i) {
+            const int code = rpc_dial_finish(&waiting[c][i], sentence);
+            n_well += code == 0;
+            assert_true(code == 0 || (code == PM_RPC_RESOURCE_EXHAUSTED &&
+                                      strstr(sentence, "this connection") != NULL));
+        }
+        grpc_channel_destroy(channels[c]);
+    }
+    assert_in_range(n_well, 30, N_EACH - 1);
+    rpc_case_quiet(&it);
     rpc_case_close(&it);
 }
 
@@ -694,6 +746,7 @@ int main(void) {
         cmocka_unit_test(streams_out),
         cmocka_unit_test(a_hundred_calls_at_once),
         cmocka_unit_test(too_many_calls_are_refused),
+        cmocka_unit_test(one_connection_does_not_take_all_calls),
         cmocka_unit_test(nothing_is_left_after_a_thousand_calls),
         cmocka_unit_test(nobody_waits_for_those_who_read_files),
         cmocka_unit_test(a_caller_who_goes_away_cancels),

@@ -8,6 +8,7 @@
 #include "support/seeded_random.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -367,6 +368,84 @@ static void an_upload_stays_within_the_quota(void **state) {
     rpc_case_close(&small);
 }
 
+static void write_more_than_is_left(const char *address, const uint8_t *bytes) {
+    char sentence[1024] = "";
+    struct rpc_outgoing more;
+    grpc_channel *channel = rpc_dial(address, NULL);
+    rpc_case_expect_serving(channel);
+    rpc_dial_begin(channel, "/test/Keep", 0, &more);
+    for (int i = 0; i < 2; ++i) {
+        (void)rpc_dial_write(&more, bytes, 4 * MIB);
+    }
+    assert_int_equal(rpc_dial_finish(&more, sentence), PM_RPC_RESOURCE_EXHAUSTED);
+    assert_true(strstr(sentence, "58720256") != NULL || strstr(sentence, "max_upload") != NULL);
+    grpc_channel_destroy(channel);
+}
+
+/* What is in use: freed memory that malloc keeps is given back first. */
+static uint64_t used_bytes(void) {
+    (void)malloc_trim(0);
+    return holdings_now().resident_bytes;
+}
+
+/* Messages of 60 MiB that never come to an end; how many bytes there are at most meanwhile. */
+static uint64_t flood(const char *socket_path, const uint8_t *bytes) {
+    int fds[4];
+    uint8_t head[5];
+    uint64_t most_bytes = 0;
+    write_head(60 << 20, head);
+    for (int i = 0; i < 4; ++i) {
+        fds[i] = connect_raw(socket_path);
+        greet(fds[i]);
+        (void)begin_call(fds[i], 1, "/test/Echo", 0);
+        (void)send_frame(fds[i], 5, DATA, 0, 1, head, 5);
+    }
+    for (int n = 0; n < 8000; ++n) {
+        (void)send_frame(fds[n % 4], 16384, DATA, 0, 1, bytes, 16384);
+        const uint64_t now_bytes = n % 50 == 0 ? used_bytes() : 0;
+        most_bytes = now_bytes > most_bytes ? now_bytes : most_bytes;
+    }
+    for (int i = 0; i < 4; ++i) {
+        (void)close(fds[i]);
+    }
+    return most_bytes;
+}
+
+/* What handlers hold comes off what may be on its way, and the daemon still answers. */
+static void uploads_and_messages_have_one_bound(void **state) {
+    (void)state;
+    struct rpc_case small = {0};
+    struct pm_rpc_options options = rpc_case_options(&small);
+    options.message_bytes_max = 64 * MIB;
+    options.upload_bytes_max = 64 * MIB;
+    rpc_case_open_with(&small, &options);
+    uint8_t *bytes = calloc(1, 4 * MIB);
+    memset(bytes, 1, 4 * MIB);
+    grpc_channel *channel = rpc_dial(small.address, NULL);
+    struct rpc_outgoing kept;
+    const uint64_t before_bytes = used_bytes();
+    rpc_dial_begin(channel, "/test/Keep", 0, &kept);
+    for (int i = 0; i < 13; ++i) { /* 52 of 56 MiB */
+        assert_true(rpc_dial_write(&kept, bytes, 4 * MIB));
+    }
+    for (int tries = 0; tries < 1000 && holdings_now().resident_bytes < before_bytes + 50 * MIB;
+         ++tries) {
+        test_sleep_ms(5);
+    }
+    write_more_than_is_left(small.address, bytes);
+    const uint64_t most_bytes = flood(small.socket, bytes);
+    print_message("  of 64 MiB %.1f were there\n",
+                  (double)(most_bytes - before_bytes) / (double)MIB);
+    assert_true(PM_TEST_IS_SANITIZED || most_bytes < before_bytes + 88 * MIB);
+    free(bytes);
+    rpc_dial_writes_done(&kept);
+    (void)rpc_dial_finish(&kept, NULL); /* it may have been broken off */
+    grpc_channel_destroy(channel);
+    rpc_case_quiet(&small);
+    expect_serving_soon(small.address);
+    rpc_case_close(&small);
+}
+
 static void half_closed_requests_end(void **state) {
     (void)state;
     uint8_t head[5];
@@ -503,6 +582,7 @@ int main(void) {
         cmocka_unit_test(an_announced_message_takes_no_memory),
         cmocka_unit_test(headers_stay_within_the_quota),
         cmocka_unit_test(an_upload_stays_within_the_quota),
+        cmocka_unit_test(uploads_and_messages_have_one_bound),
         cmocka_unit_test(half_closed_requests_end),
         cmocka_unit_test(floods_of_frames_are_borne),
         cmocka_unit_test(who_stalls_before_the_first_frame_is_hung_up_on),

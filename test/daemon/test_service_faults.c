@@ -214,7 +214,7 @@ static void each_allocation_may_fail(void **state) {
         }
         print_message("  %s: %u faults\n", calls[c].path, n_faults);
         assert_true(n_faults >= 1);
-        assert_int_equal(daemon_.stream_bytes, 0);
+        assert_int_equal(world_held_bytes, 0);
     }
     free(witness);
 }

@@ -46,7 +46,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
     (void)state;
-    assert_int_equal(daemon_.stream_bytes, 0);
+    assert_int_equal(world_held_bytes, 0);
     pm_engine_destroy(engine);
     circuits_close(&circuits);
     return 0;
@@ -498,7 +498,7 @@ static void stream_expect_refused(struct stream *stream, enum pm_rpc_code code, 
     }
     expect_failure(&stream->call, code, word);
     world_close(&stream->call);
-    assert_int_equal(daemon_.stream_bytes, 0);
+    assert_int_equal(world_held_bytes, 0);
 }
 
 static void inputs_come_in_pieces(void **state) {
@@ -519,14 +519,14 @@ static void inputs_come_in_pieces(void **state) {
                 assert_false(stream.call.has_ended);
             }
         }
-        assert_true(daemon_.stream_bytes >= 2 * n_bytes);
-        assert_true(daemon_.stream_bytes <= (promised != 0 ? 2 : 4) * n_bytes);
+        assert_true(world_held_bytes >= 2 * n_bytes);
+        assert_true(world_held_bytes <= (promised != 0 ? 2 : 4) * n_bytes);
         world_finish(&stream.call);
         Proofmill__V1__SubmitResponse *answer =
             world_answer(&stream.call, &proofmill__v1__submit_response__descriptor);
         assert_non_null(answer);
         world_close(&stream.call);
-        assert_int_equal(daemon_.stream_bytes, 0);
+        assert_int_equal(world_held_bytes, 0);
         Proofmill__V1__Result *result = await(answer->job, NULL);
         assert_non_null(result);
         expect_proofs(result, LONG, 2);
@@ -598,7 +598,7 @@ static void streams_hold_no_more_than_they_may(void **state) {
             if (!streams[i].call.has_ended) {
                 stream_chunk(&streams[i], false, false, 0, piece, MIB);
                 n_held += !streams[i].call.has_ended;
-                assert_true(daemon_.stream_bytes <= 10 * MIB);
+                assert_true(world_held_bytes <= 10 * MIB);
             }
         }
     }
@@ -609,8 +609,24 @@ static void streams_hold_no_more_than_they_may(void **state) {
         }
         world_close(&streams[i].call);
     }
-    assert_int_equal(daemon_.stream_bytes, 0);
-    /* What is promised counts at once, and no promise wraps around. */
+    assert_int_equal(world_held_bytes, 0);
+    /* A promise takes nothing until its bytes come. */
+    for (int i = 0; i < 2; ++i) {
+        stream_begin(&streams[i], "long");
+        stream_chunk(&streams[i], true, true, 8 * MIB, piece, 1000);
+        assert_false(streams[i].call.has_ended);
+    }
+    assert_true(world_held_bytes <= 2 * (64 << 10));
+    world_close(&streams[0].call);
+    world_close(&streams[1].call);
+    /* What can never come in is refused at once, and no promise wraps around. */
+    stream_begin(&streams[0], "long");
+    stream_chunk(&streams[0], true, true, 6 * MIB, piece, MIB);
+    for (int i = 0; i < 5; ++i) {
+        stream_chunk(&streams[0], false, false, 0, piece, MIB);
+    }
+    stream_chunk(&streams[0], false, true, 5 * MIB, NULL, 0);
+    stream_expect_refused(&streams[0], PM_RPC_RESOURCE_EXHAUSTED, "can never come in");
     stream_begin(&streams[0], "long");
     stream_chunk(&streams[0], true, true, UINT64_MAX, piece, 1);
     stream_expect_refused(&streams[0], PM_RPC_RESOURCE_EXHAUSTED, "max_upload in [rpc]");

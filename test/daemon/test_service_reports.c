@@ -312,7 +312,7 @@ static void F11_large_inputs_are_taken_or_refused_by_name(void **state) {
                 chunk.data.data = piece;
                 chunk.data.len = sizes[i] - at < 4 * MIB ? sizes[i] - at : 4 * MIB;
                 world_hand_message(&call, &chunk.base);
-                assert_true(daemon_.stream_bytes <= 128 * MIB);
+                assert_true(world_held_bytes <= 128 * MIB);
             }
             world_finish(&call);
             if (sizes[i] > 128 * MIB) {
@@ -322,7 +322,7 @@ static void F11_large_inputs_are_taken_or_refused_by_name(void **state) {
                 expect_failure(&call, PM_RPC_INVALID_ARGUMENT, "at most");
             }
             world_close(&call);
-            assert_int_equal(daemon_.stream_bytes, 0);
+            assert_int_equal(world_held_bytes, 0);
         }
     }
     free(piece);

@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
         check_outcome(&call);
     }
     world_close(&call);
-    FUZZ_REQUIRE(daemon_->stream_bytes == 0);
+    FUZZ_REQUIRE(world_held_bytes == 0);
     settle(daemon_->engine);
     return 0;
 }
