@@ -157,6 +157,9 @@ typedef struct pm_engine_key {
     /* BLAKE2b-512 of the file, if it is known: 64 bytes. NULL: it is computed, which reads the file
      * once, unless the journal has it from before and the file has not been touched since. */
     const uint8_t *digest;
+    uint32_t must_fit; /* not 0: a key that no proof could ever be made with here is refused, with
+                          the numbers, and what had its name stays */
+    uint32_t reserved;
 } pm_engine_key;
 
 /*
@@ -164,11 +167,13 @@ typedef struct pm_engine_key {
  * proof with it takes is planned for each device. What opening it takes is reserved meanwhile:
  * where there is no room now, it waits for that. The journal remembers it. A name that is known
  * stays what it is if the file is the same and was not written to since; with another one it is
- * replaced, if no job uses it. Keys are mapped: a program installs pm_guard_install() against files
+ * replaced, if no job uses it; keys are registered one at a time, and waiting for the turn ends by
+ * the control as well. Keys are mapped: a program installs pm_guard_install() against files
  * that shrink. Its file may be replaced by another while it is in use, and must not be changed in
  * place. Errors: those of pm_key_open() and pm_key_open_params(), OVER_BUDGET (opening it takes
- * more than there is in all, with the numbers), BUDGET_BUSY (it is in use), FILE_CHANGED (the
- * digest is another one), COUNT (too many keys).
+ * more than there is in all, with the numbers; see must_fit), BUDGET_BUSY (it is in use),
+ * FILE_CHANGED (the digest is another one), COUNT (too many keys), CANCELLED, DEADLINE (control);
+ * with must_fit, also why no device can make a proof.
  */
 PM_API pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
                                         const pm_control *control, pm_error *error);

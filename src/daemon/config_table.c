@@ -53,7 +53,9 @@ const struct config_entry pm_config_entries[] = {
              "eighth, or 16 MiB, is for messages alone; off memory.total_budget.\n"
              "\"auto\": 512 MiB, or an eighth of the budget if that is less."},
     {"rpc", "threads", CONFIG_COUNT, AT(n_threads), .least = 1, .most = 256, .initial = 8,
-     .what = "Threads that answer calls, and as many again for calls that read whole files."},
+     .what =
+         "Threads that answer calls, as many again for calls that read whole files, and as many\n"
+         "for calls about keys."},
     {"rpc", "max_connections", CONFIG_COUNT, AT(n_connections_max), .least = 1, .most = 65536,
      .initial = 256, .what = "Connections at a time."},
     {"rpc", "max_calls", CONFIG_COUNT, AT(n_calls_max), .least = 1, .most = 1000000,

@@ -43,6 +43,8 @@ enum pm_rpc_kind {
     PM_RPC_UNARY,
     PM_RPC_UNARY_LONG,    /* one whose handler may read whole files: it has threads of its own, as
                              client streams have, so that nobody waits for them who only asks */
+    PM_RPC_UNARY_KEYS,    /* one that may wait for keys or for room, which may take minutes: threads
+                             of its own as well, so that jobs come in meanwhile */
     PM_RPC_CLIENT_STREAM, /* the handler runs for each message, then once with NULL: the end */
     PM_RPC_SERVER_STREAM  /* one request; pm_rpc_send() any number of times, then pm_rpc_end() */
 };

@@ -64,11 +64,16 @@ void rpc_call_unref(struct pm_rpc_call *call) {
 
 /* Under the call's lock; its place in the queue has a reference. */
 static void queue(struct pm_rpc_call *call) {
-    const bool is_slow =
-        (call->todo & RPC_TODO_MESSAGE) != 0 &&
-        (call->method->kind == PM_RPC_UNARY_LONG || call->method->kind == PM_RPC_CLIENT_STREAM);
+    struct pm_rpc_server *server = call->server;
+    struct rpc_pool *pool = &server->quick;
+    if ((call->todo & RPC_TODO_MESSAGE) != 0) {
+        const enum pm_rpc_kind kind = call->method->kind;
+        pool = kind == PM_RPC_UNARY_KEYS                                   ? &server->keys
+               : kind == PM_RPC_UNARY_LONG || kind == PM_RPC_CLIENT_STREAM ? &server->slow
+                                                                           : pool;
+    }
     call->is_queued = true;
-    rpc_pool_put(is_slow ? &call->server->slow : &call->server->quick, call);
+    rpc_pool_put(pool, call);
 }
 
 void rpc_call_schedule(struct pm_rpc_call *call, enum rpc_todo todo) {

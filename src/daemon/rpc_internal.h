@@ -238,7 +238,7 @@ struct pm_rpc_server {
     struct rpc_doorman doorman;
     pthread_t pollers[RPC_POLLERS];
     uint32_t n_pollers;
-    struct rpc_pool quick, slow; /* slow: handlers that read files */
+    struct rpc_pool quick, slow, keys; /* slow: handlers that read files */
     struct rpc_room room;
     struct rpc_hold hold;
 

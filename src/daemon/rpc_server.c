@@ -251,6 +251,7 @@ static pm_status start(struct pm_rpc_server *server, const struct pm_rpc_options
     PM_TRY(start_grpc(server, options, error));
     PM_TRY(rpc_pool_start(&server->quick, options->n_threads, error));
     PM_TRY(rpc_pool_start(&server->slow, options->n_threads, error));
+    PM_TRY(rpc_pool_start(&server->keys, options->n_threads, error));
     PM_TRY(rpc_room_start(server, error));
     for (uint32_t f = 0; f < RPC_FRONTS; ++f) {
         server->fronts[f].slots = calloc(RPC_SLOTS, sizeof *server->fronts[f].slots);
@@ -385,6 +386,7 @@ void pm_rpc_stop(struct pm_rpc_server *server, uint64_t grace_ms) {
         grpc_server_destroy(server->fronts[f].grpc);
     }
     rpc_room_stop(server);
+    rpc_pool_stop(&server->keys);
     rpc_pool_stop(&server->slow);
     rpc_pool_stop(&server->quick);
     if (server->has_grpc) {

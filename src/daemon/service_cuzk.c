@@ -452,7 +452,7 @@ const struct pm_rpc_method pm_service_cuzk[] = {
     {"/cuzk.v1.ProvingEngine/CancelProof", PM_RPC_UNARY, cancel_proof},
     {"/cuzk.v1.ProvingEngine/GetStatus", PM_RPC_UNARY, get_status},
     {"/cuzk.v1.ProvingEngine/GetMetrics", PM_RPC_UNARY, get_metrics},
-    {"/cuzk.v1.ProvingEngine/PreloadSRS", PM_RPC_UNARY_LONG, preload_srs},
-    {"/cuzk.v1.ProvingEngine/EvictSRS", PM_RPC_UNARY_LONG, evict_srs},
+    {"/cuzk.v1.ProvingEngine/PreloadSRS", PM_RPC_UNARY_KEYS, preload_srs},
+    {"/cuzk.v1.ProvingEngine/EvictSRS", PM_RPC_UNARY_KEYS, evict_srs},
     {NULL, PM_RPC_UNARY, NULL},
 };

@@ -80,50 +80,15 @@ static bool find_key(pm_engine *engine, const char *name, pm_engine_key_info *in
     return is_there;
 }
 
-/* Whether a proof fits beside the key, on any device; else why not, with the numbers. */
-static pm_status check_fits(pm_engine *engine, const pm_engine_key_info *info, pm_error *error) {
-    pm_engine_metrics metrics = {.struct_bytes = sizeof metrics};
-    uint64_t total_bytes = UINT64_MAX;
-    if (pm_engine_metrics_now(engine, &metrics) == PM_OK) {
-        total_bytes = metrics.pools[0].total_bytes;
-    }
-    if (info->proof_bytes == 0) {
-        uint32_t n = 0;
-        const pm_status status = pm_engine_key_plan(engine, info->name, 0, NULL, &n, error);
-        PM_TRY(status);
-        PM_FAIL(error, PM_OVER_BUDGET, "no device can make a proof with the key \"%s\"",
-                info->name);
-    }
-    PM_FAIL_IF(info->bytes > total_bytes || info->proof_bytes > total_bytes - info->bytes, error,
-               PM_OVER_BUDGET,
-               "the key \"%s\" takes %llu bytes and a proof with it %llu, together more than the "
-               "budget of %llu bytes",
-               info->name, (unsigned long long)info->bytes, (unsigned long long)info->proof_bytes,
-               (unsigned long long)total_bytes);
-    return PM_OK;
-}
-
 static void reply_registered(struct pm_rpc_call *call, const char *name, const char *path,
                              const pm_engine_key_info *before) {
-    struct pm_daemon *daemon = pm_service_daemon(call);
-    pm_error error = PM_ERROR_INIT;
     pm_engine_key_info info;
     if (!pm_service_known_key(call, name, &info)) {
         return;
     }
     const bool is_another = strcmp(before->path, info.path) != 0 ||
                             memcmp(before->digest, info.digest, sizeof info.digest) != 0;
-    if (is_another && check_fits(daemon->engine, &info, &error) != PM_OK) {
-        const size_t used = strlen(error.message);
-        (void)pm_engine_key_forget(daemon->engine, name, NULL);
-        if (before->name[0] != '\0') {
-            (void)snprintf(error.message + used, sizeof error.message - used,
-                           "; the key that had the name before is gone: register it again");
-        }
-        pm_service_fail(call, PM_MATTER_KEY, &error);
-        return;
-    }
-    pm_daemon_key_was_added(daemon, name, path);
+    pm_daemon_key_was_added(pm_service_daemon(call), name, path);
     reply_key(call, &info, is_another ? before->path : "");
 }
 
@@ -142,7 +107,8 @@ static void register_key(struct pm_rpc_call *call,
                                .path = request->path,
                                .r1cs_path =
                                    request->r1cs_path[0] != '\0' ? request->r1cs_path : NULL,
-                               .digest = request->digest.len != 0 ? request->digest.data : NULL};
+                               .digest = request->digest.len != 0 ? request->digest.data : NULL,
+                               .must_fit = 1};
     if (!find_key(daemon->engine, request->name, &before)) {
         before = (pm_engine_key_info){0};
     }

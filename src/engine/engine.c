@@ -151,8 +151,7 @@ static pm_status make_locks(struct pm_engine *engine, pm_error *error) {
         made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
                pthread_cond_init(&engine->work, &attributes) == 0 &&
                pthread_cond_init(&engine->changed, &attributes) == 0 &&
-               pthread_mutex_init(&engine->lock, NULL) == 0 &&
-               pthread_mutex_init(&engine->register_lock, NULL) == 0;
+               pthread_mutex_init(&engine->lock, NULL) == 0;
         (void)pthread_condattr_destroy(&attributes);
     }
     PM_FAIL_IF(!made, error, PM_NO_MEMORY, "a lock could not be made");
@@ -160,7 +159,6 @@ static pm_status make_locks(struct pm_engine *engine, pm_error *error) {
 }
 
 static void destroy_locks(struct pm_engine *engine) {
-    (void)pthread_mutex_destroy(&engine->register_lock);
     (void)pthread_mutex_destroy(&engine->lock);
     (void)pthread_cond_destroy(&engine->changed);
     (void)pthread_cond_destroy(&engine->work);

@@ -296,29 +296,50 @@ static void note_journal(struct pm_engine *engine, pm_status status, const pm_er
     engine->ending_not_before_ns = fails ? pm_clock_now_ns() + (SECOND >> (7 - doublings)) : 0;
 }
 
-void pm_engine_note_arrival(struct pm_engine *engine, bool is_taken) {
-    if (!is_taken) {
+/* One of the two has been tried. */
+static void note_try(struct pm_engine *engine, bool *fails, bool is_well) {
+    const bool failed = engine->arrivals_fail || engine->stores_fail;
+    *fails = !is_well;
+    if (!is_well) {
         engine->probe_not_before_ns = pm_clock_now_ns() + SECOND;
     }
-    if (engine->arrivals_fail == is_taken) {
-        engine->arrivals_fail = !is_taken;
-        pm_engine_event_other(engine, PM_ENGINE_EVENT_JOURNAL, -1, is_taken ? PM_OK : PM_IO);
+    if (failed != (engine->arrivals_fail || engine->stores_fail)) {
+        pm_engine_event_other(engine, PM_ENGINE_EVENT_JOURNAL, -1, is_well ? PM_OK : PM_IO);
         pm_engine_say(engine, PM_LOG_WARNING, "%s",
-                      is_taken ? "the journal takes jobs again"
-                               : "the journal cannot be written: jobs are refused");
+                      is_well ? "the journal takes jobs again"
+                              : "the journal cannot be written: jobs are refused");
     }
 }
 
+void pm_engine_note_arrival(struct pm_engine *engine, bool is_taken) {
+    note_try(engine, &engine->arrivals_fail, is_taken);
+}
+
+void pm_engine_note_store(struct pm_engine *engine, bool is_stored) {
+    note_try(engine, &engine->stores_fail, is_stored);
+}
+
+static pm_status probe_store(struct pm_journal *journal) {
+    static const uint8_t nothing[4096];
+    char name[PM_JOURNAL_STORED_NAME_BYTES];
+    PM_TRY(pm_journal_store(journal, nothing, sizeof nothing, name, NULL));
+    pm_journal_wipe(journal, name);
+    return PM_OK;
+}
+
 bool pm_engine_probe_journal(struct pm_engine *engine) {
-    if (!engine->arrivals_fail || pm_clock_now_ns() < engine->probe_not_before_ns) {
+    const bool stores = engine->stores_fail;
+    if ((!engine->arrivals_fail && !stores) || pm_clock_now_ns() < engine->probe_not_before_ns) {
         return false;
     }
     engine->probe_not_before_ns = PM_SCHED_NEVER; /* one at a time */
     const uint64_t now_ns = pm_engine_now_ns(engine);
     pm_engine_unlock(engine);
-    const pm_status status = pm_journal_probe(engine->journal, now_ns, NULL);
+    const bool is_stored = !stores || probe_store(engine->journal) == PM_OK;
+    const bool is_taken = pm_journal_probe(engine->journal, now_ns, NULL) == PM_OK;
     pm_engine_lock(engine);
-    pm_engine_note_arrival(engine, status == PM_OK);
+    pm_engine_note_store(engine, is_stored);
+    pm_engine_note_arrival(engine, is_taken);
     return true;
 }
 

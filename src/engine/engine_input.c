@@ -119,6 +119,20 @@ static pm_status reserve_stored(struct pm_engine *engine, uint64_t n_bytes, pm_e
     return PM_OK;
 }
 
+/* Whoever watches is told when the disk does not take it. */
+static pm_status store(struct pm_engine *engine, const pm_engine_input *input,
+                       char name[PM_JOURNAL_STORED_NAME_BYTES], pm_error *error) {
+    const pm_status status =
+        pm_journal_store(engine->journal, input->bytes, input->n_bytes, name, error);
+    pm_engine_lock(engine);
+    if (status == PM_OK ? engine->stores_fail : status == PM_IO) {
+        pm_engine_note_store(engine, status == PM_OK);
+        pm_engine_pump(engine); /* for the next try */
+    }
+    pm_engine_unlock(engine);
+    return status;
+}
+
 static pm_status take_bytes(struct pm_engine *engine, const pm_engine_input *input,
                             struct engine_part *part, pm_error *error) {
     PM_FAIL_IF(input->n_bytes < sizeof wtns_magic, error, PM_TRUNCATED,
@@ -130,7 +144,7 @@ static pm_status take_bytes(struct pm_engine *engine, const pm_engine_input *inp
     digest_bytes(input->bytes, input->n_bytes, part);
     if (engine->journal != NULL) {
         char name[PM_JOURNAL_STORED_NAME_BYTES], path[2 * PM_ENGINE_PATH_BYTES];
-        PM_TRY(pm_journal_store(engine->journal, input->bytes, input->n_bytes, name, error));
+        PM_TRY(store(engine, input, name, error));
         PM_TRY(copy_text(name, &part->path, error));
         PM_TRY(pm_journal_stored_path(engine->journal, name, path, sizeof path, error));
         return read_shape(path, part, error);

@@ -44,6 +44,8 @@
 #define PM_ENGINE_DROPPED_MAX 256
 /* Engines that may end in the middle of one job before it is given up. */
 #define PM_ENGINE_BEGUN_MAX 8
+/* How often a wait looks at its control. */
+#define PM_ENGINE_LOOK_MS 50
 /* Ways in which inputs give a proof its scalars and vectors: each has curves of its own. */
 #define PM_ENGINE_SHAPES 6
 
@@ -235,7 +237,7 @@ struct pm_engine {
     char *gpu_library; /* a copy; or NULL */
     pm_context *host;  /* what the CPU does beside proofs: a device's, or its own */
     bool owns_host;
-    pthread_mutex_t register_lock; /* one key is registered at a time */
+    bool is_registering; /* a key: they are registered and forgotten one at a time */
     /* By the scheduler's number. NULL: none, or the room that opening one takes. */
     struct engine_key *keys[PM_ENGINE_PLACES];
 
@@ -251,7 +253,8 @@ struct pm_engine {
     uint64_t ending_not_before_ns;
     bool journal_fails;
     uint32_t n_journal_faults; /* in a row */
-    bool arrivals_fail;        /* the last job that came could not be put on record */
+    /* The last job that came could not be put on record; the last input not be stored. */
+    bool arrivals_fail, stores_fail;
     uint64_t probe_not_before_ns;
 
     pm_pending *dropped[PM_ENGINE_DROPPED_MAX]; /* given up, to be dropped without the lock */
@@ -298,10 +301,10 @@ struct engine_key *pm_engine_find_key(struct pm_engine *engine, const char *name
 pm_status pm_engine_restore_key(struct pm_engine *engine, const struct pm_journal_key *key,
                                 pm_error *error);
 void pm_engine_close_keys(struct pm_engine *engine);
-/* Under the lock, which is given up while it waits: out of devices and process. Errors as
- * pm_engine_key_evict(). */
+/* Under the lock, which is given up while it waits: out of devices and process. control may be
+ * NULL. Errors as pm_engine_key_evict(). */
 pm_status pm_engine_evict_all(struct pm_engine *engine, const char *name, uint64_t until_ns,
-                              pm_error *error);
+                              const pm_control *control, pm_error *error);
 /* Under the lock: it is leaving, and a chore will see to it. */
 pm_status pm_engine_begin_evict(struct pm_engine *engine, uint32_t index, uint32_t device,
                                 pm_error *error);
@@ -404,9 +407,10 @@ void pm_engine_end_job(struct pm_engine *engine, struct engine_job *job);
 /* Writes the first outcome that waits; gives up the lock meanwhile. False: none may be written now.
  */
 bool pm_engine_write_outcome(struct pm_engine *engine);
-/* Whether the journal took a job that came: where it did not, it is tried with nothing at stake
- * once a second, so that whoever watches is told when it takes jobs again. */
+/* Whether the journal took a job that came, and an input: where it did not, it is tried with
+ * nothing at stake once a second, so that whoever watches is told when it takes jobs again. */
 void pm_engine_note_arrival(struct pm_engine *engine, bool is_taken);
+void pm_engine_note_store(struct pm_engine *engine, bool is_stored);
 /* Does so; gives up the lock meanwhile. False: there is nothing to try now. */
 bool pm_engine_probe_journal(struct pm_engine *engine);
 /* Counts it among the outcomes that are kept. */

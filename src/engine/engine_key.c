@@ -2,6 +2,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -187,17 +188,18 @@ static pm_status make_key(const pm_engine_key *asked, struct engine_key **key, p
 
 /* Under the lock. Takes the old key of the name away, if nobody uses it: it is the caller's, who
  * puts it back when the journal does not follow. */
-static pm_status take_key(struct pm_engine *engine, struct engine_key *old, pm_error *error) {
+static pm_status take_key(struct pm_engine *engine, struct engine_key *old,
+                          const pm_control *control, pm_error *error) {
     PM_FAIL_IF(old->n_jobs != 0, error, PM_BUDGET_BUSY,
                "the key \"%s\" is used by %u jobs, so it cannot be replaced now", old->name,
                old->n_jobs);
-    PM_TRY(pm_engine_evict_all(engine, old->name, 0, error));
+    PM_TRY(pm_engine_evict_all(engine, old->name, 0, control, error));
     PM_TRY(pm_sched_remove_key(&engine->sched, old->index, error));
     engine->keys[old->index] = NULL;
     return PM_OK;
 }
 
-/* Under the lock. Its place cannot have been taken: keys are entered under register_lock. */
+/* Under the lock. Its place cannot have been taken: keys are entered one at a time. */
 static void put_key_back(struct pm_engine *engine, struct engine_key *old) {
     if (enter_key(engine, old, NULL) != PM_OK) {
         free_key(old);
@@ -223,22 +225,54 @@ static bool is_the_same(const struct engine_key *a, const struct engine_key *b) 
            memcmp(a->digest, b->digest, sizeof a->digest) == 0 && a->check == b->check;
 }
 
-/* Under register_lock, so that the key that is found stays. */
-static pm_status register_key(struct pm_engine *engine, struct engine_key **made,
-                              const uint8_t *digest, const pm_control *control, pm_error *error) {
+/* Whether a proof with it fits beside it, on any device; else why not, with the numbers. */
+static pm_status check_fits(const struct pm_engine *engine, const struct engine_key *key,
+                            pm_error *error) {
+    const uint64_t total_bytes = engine->sched.total_bytes[PM_POOL_HOST];
+    const uint32_t shape = pm_engine_usual_shape(key);
+    struct pm_sched_variant variants[PM_SCHED_VARIANTS_MAX];
+    const uint32_t n = pm_engine_variants(engine, key, shape, variants);
+    uint64_t least_bytes = UINT64_MAX;
+    if (n == 0) {
+        return pm_engine_no_curve(&key->curves[shape], error);
+    }
+    for (uint32_t v = 0; v < n; ++v) {
+        uint64_t need[PM_SCHED_KINDS];
+        pm_sched_curve_remaining(variants[v].curve, 0, need);
+        least_bytes = need[PM_KIND_HOST] < least_bytes ? need[PM_KIND_HOST] : least_bytes;
+    }
+    if (key->bytes <= total_bytes && least_bytes <= total_bytes - key->bytes) {
+        return PM_OK;
+    }
+    pm_error_set(error, PM_OVER_BUDGET,
+                 "the key \"%s\" takes %llu bytes and a proof with it %llu, together more than the "
+                 "budget of %llu bytes",
+                 key->name, (unsigned long long)key->bytes, (unsigned long long)least_bytes,
+                 (unsigned long long)total_bytes);
+    pm_error_need_have(error, key->bytes + least_bytes, total_bytes);
+    return PM_OVER_BUDGET;
+}
+
+/* In its turn, so that the key that is found stays. */
+static pm_status register_key(struct pm_engine *engine, const pm_engine_key *asked,
+                              struct engine_key **made, const pm_control *control,
+                              pm_error *error) {
     struct pm_journal_key record;
     pm_engine_lock(engine);
     struct engine_key *old = pm_engine_find_key(engine, (*made)->name);
     const bool is_one_too_many = old == NULL && !has_place(engine);
     pm_engine_unlock(engine);
     PM_FAIL_IF(is_one_too_many, error, PM_COUNT, "more than %d keys", PM_ENGINE_KEYS_MAX);
-    PM_TRY(find_digest(*made, digest, old, control, error));
+    PM_TRY(find_digest(*made, asked->digest, old, control, error));
     if (old != NULL && is_the_same(old, *made)) {
         return PM_OK;
     }
     PM_TRY(open_once(engine, *made, control, error));
+    if (asked->must_fit != 0) {
+        PM_TRY(check_fits(engine, *made, error));
+    }
     pm_engine_lock(engine);
-    pm_status status = old != NULL ? take_key(engine, old, error) : PM_OK;
+    pm_status status = old != NULL ? take_key(engine, old, control, error) : PM_OK;
     if (status != PM_OK) {
         pm_engine_unlock(engine);
         return status;
@@ -262,6 +296,22 @@ static pm_status register_key(struct pm_engine *engine, struct engine_key **made
     return status;
 }
 
+/* Under the lock, which is given up while others have their turn. */
+static pm_status take_turn(struct pm_engine *engine, const pm_control *control, pm_error *error) {
+    while (engine->is_registering) {
+        PM_FAIL_IF(engine->is_stopping, error, PM_CANCELLED, "the engine stops");
+        PM_TRY(pm_control_check(control, error));
+        (void)pm_engine_wait_changed(engine, pm_engine_until_ns(PM_ENGINE_LOOK_MS));
+    }
+    engine->is_registering = true;
+    return PM_OK;
+}
+
+static void end_turn(struct pm_engine *engine) {
+    engine->is_registering = false;
+    (void)pthread_cond_broadcast(&engine->changed);
+}
+
 pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
                                  const pm_control *control, pm_error *error) {
     PM_FAIL_IF(engine == NULL || key == NULL, error, PM_INVALID_ARGUMENT, "engine or key is NULL");
@@ -269,9 +319,15 @@ pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
     struct engine_key *made = NULL;
     memcpy(&known, key, key->struct_bytes < sizeof known ? key->struct_bytes : sizeof known);
     PM_TRY(make_key(&known, &made, error));
-    (void)pthread_mutex_lock(&engine->register_lock);
-    const pm_status status = register_key(engine, &made, known.digest, control, error);
-    (void)pthread_mutex_unlock(&engine->register_lock);
+    pm_engine_lock(engine);
+    pm_status status = take_turn(engine, control, error);
+    pm_engine_unlock(engine);
+    if (status == PM_OK) {
+        status = register_key(engine, &known, &made, control, error);
+        pm_engine_lock(engine);
+        end_turn(engine);
+        pm_engine_unlock(engine);
+    }
     free_key(made);
     return status;
 }
@@ -380,8 +436,9 @@ static pm_status ask_to_leave(struct pm_engine *engine, const struct engine_key 
 }
 
 pm_status pm_engine_evict_all(struct pm_engine *engine, const char *name, uint64_t until_ns,
-                              pm_error *error) {
+                              const pm_control *control, pm_error *error) {
     for (;;) {
+        const uint64_t look_ns = pm_engine_until_ns(PM_ENGINE_LOOK_MS);
         struct engine_key *key = pm_engine_find_key(engine, name);
         if (key == NULL) {
             return no_such_key(name, error);
@@ -391,9 +448,11 @@ pm_status pm_engine_evict_all(struct pm_engine *engine, const char *name, uint64
             return PM_OK;
         }
         PM_TRY(may_wait(engine, until_ns, error));
+        PM_TRY(pm_control_check(control, error));
         PM_TRY(ask_to_leave(engine, key, error));
         (void)pthread_cond_broadcast(&engine->work);
-        (void)pm_engine_wait_changed(engine, until_ns);
+        const bool looks = control != NULL && (until_ns == 0 || look_ns < until_ns);
+        (void)pm_engine_wait_changed(engine, looks ? look_ns : until_ns);
     }
 }
 
@@ -406,7 +465,7 @@ pm_status pm_engine_key_evict(pm_engine *engine, const char *name, uint64_t time
         key != NULL && engine->sched_keys[key->index].process.residency != PM_COLD;
     const uint64_t bytes = is_there ? key->bytes : 0;
     const pm_status status =
-        pm_engine_evict_all(engine, name, pm_engine_until_ns(timeout_ms), error);
+        pm_engine_evict_all(engine, name, pm_engine_until_ns(timeout_ms), NULL, error);
     pm_engine_unlock(engine);
     if (status == PM_OK && freed_bytes != NULL) {
         *freed_bytes = bytes;
@@ -414,25 +473,36 @@ pm_status pm_engine_key_evict(pm_engine *engine, const char *name, uint64_t time
     return status;
 }
 
-pm_status pm_engine_key_forget(pm_engine *engine, const char *name, pm_error *error) {
-    PM_FAIL_IF(engine == NULL, error, PM_INVALID_ARGUMENT, "engine is NULL");
-    (void)pthread_mutex_lock(&engine->register_lock);
-    pm_engine_lock(engine);
+/* Under the lock, which is given up meanwhile. */
+static pm_status forget_key(struct pm_engine *engine, const char *name, pm_error *error) {
     struct engine_key *key = pm_engine_find_key(engine, name);
-    pm_status status = key != NULL ? take_key(engine, key, error) : no_such_key(name, error);
-    if (status == PM_OK && engine->journal != NULL) {
+    if (key == NULL) {
+        return no_such_key(name, error);
+    }
+    PM_TRY(take_key(engine, key, NULL, error));
+    pm_status status = PM_OK;
+    if (engine->journal != NULL) {
         pm_engine_unlock(engine);
         status = pm_journal_drop_key(engine->journal, name, error);
         pm_engine_lock(engine);
-        if (status != PM_OK) {
-            put_key_back(engine, key);
-        }
     }
     if (status == PM_OK) {
         free_key(key);
+    } else {
+        put_key_back(engine, key);
+    }
+    return status;
+}
+
+pm_status pm_engine_key_forget(pm_engine *engine, const char *name, pm_error *error) {
+    PM_FAIL_IF(engine == NULL, error, PM_INVALID_ARGUMENT, "engine is NULL");
+    pm_engine_lock(engine);
+    pm_status status = take_turn(engine, NULL, error);
+    if (status == PM_OK) {
+        status = forget_key(engine, name, error);
+        end_turn(engine);
     }
     pm_engine_unlock(engine);
-    (void)pthread_mutex_unlock(&engine->register_lock);
     return status;
 }
 

@@ -18,8 +18,6 @@
 #define PIECE_BYTES (UINT64_C(1) << 20)
 /* What is no more than this is not reserved for opening a key. */
 #define TOO_FEW_BYTES (UINT64_C(64) << 10)
-/* How often a wait for room looks at its control. */
-#define LOOK_MS 50
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
@@ -223,7 +221,7 @@ static pm_status wait_for_room(struct pm_engine *engine, uint32_t place, const p
     while (engine->sched_keys[place].process.residency != PM_LOADING) {
         PM_FAIL_IF(engine->is_stopping, error, PM_CANCELLED, "the engine stops");
         PM_TRY(pm_control_check(control, error));
-        (void)pm_engine_wait_changed(engine, pm_engine_until_ns(LOOK_MS));
+        (void)pm_engine_wait_changed(engine, pm_engine_until_ns(PM_ENGINE_LOOK_MS));
     }
     return PM_OK;
 }

@@ -150,7 +150,8 @@ pm_status pm_engine_metrics_now(pm_engine *engine, pm_engine_metrics *metrics) {
     metrics->kept_bytes = engine->kept_bytes;
     metrics->is_draining = engine->is_draining;
     metrics->n_threads = engine->n_threads;
-    metrics->journal_is_failing = engine->journal_fails || engine->arrivals_fail;
+    metrics->journal_is_failing =
+        engine->journal_fails || engine->arrivals_fail || engine->stores_fail;
     metrics->stored_bytes = engine->stored_bytes;
     metrics->stored_bytes_max = engine->limits.stored_bytes_max;
     metrics->proving_bytes = pm_budget_reserved_bytes(engine->budget);

@@ -171,7 +171,7 @@ static void sleep_a_while(struct pm_engine *engine) {
     if (engine->first_ending != NULL && engine->ending_not_before_ns < until_ns) {
         until_ns = engine->ending_not_before_ns;
     }
-    if (engine->arrivals_fail && engine->probe_not_before_ns < until_ns) {
+    if ((engine->arrivals_fail || engine->stores_fail) && engine->probe_not_before_ns < until_ns) {
         until_ns = engine->probe_not_before_ns;
     }
     if (engine->until_ns != PM_SCHED_NEVER) {

@@ -279,19 +279,13 @@ static void chaos(struct pm_rpc_call *call, void *user, const uint8_t *message, 
 }
 
 static const struct pm_rpc_method methods[] = {
-    {"/test/Echo", PM_RPC_UNARY, echo},
-    {"/test/Fail", PM_RPC_UNARY, fails},
-    {"/test/Silent", PM_RPC_UNARY, silent},
-    {"/test/Local", PM_RPC_UNARY, local},
-    {"/test/Left", PM_RPC_UNARY, left},
-    {"/test/Slow", PM_RPC_UNARY, slow},
-    {"/test/Files", PM_RPC_UNARY_LONG, slow},
-    {"/test/Sum", PM_RPC_CLIENT_STREAM, sum},
-    {"/test/Keep", PM_RPC_CLIENT_STREAM, keep},
-    {"/test/Count", PM_RPC_SERVER_STREAM, count},
-    {"/test/Wait", PM_RPC_UNARY, wait_for},
-    {"/test/Watch", PM_RPC_SERVER_STREAM, watch},
-    {NULL, PM_RPC_UNARY, NULL},
+    {"/test/Echo", PM_RPC_UNARY, echo},           {"/test/Fail", PM_RPC_UNARY, fails},
+    {"/test/Silent", PM_RPC_UNARY, silent},       {"/test/Local", PM_RPC_UNARY, local},
+    {"/test/Left", PM_RPC_UNARY, left},           {"/test/Slow", PM_RPC_UNARY, slow},
+    {"/test/Keys", PM_RPC_UNARY_KEYS, slow},      {"/test/Files", PM_RPC_UNARY_LONG, slow},
+    {"/test/Sum", PM_RPC_CLIENT_STREAM, sum},     {"/test/Keep", PM_RPC_CLIENT_STREAM, keep},
+    {"/test/Count", PM_RPC_SERVER_STREAM, count}, {"/test/Wait", PM_RPC_UNARY, wait_for},
+    {"/test/Watch", PM_RPC_SERVER_STREAM, watch}, {NULL, PM_RPC_UNARY, NULL},
 };
 static const struct pm_rpc_method more_methods[] = {{"/test/Chaos", PM_RPC_UNARY, chaos},
                                                     {NULL, PM_RPC_UNARY, NULL}};

@@ -10,6 +10,7 @@
  *     /test/Left    a u64: milliseconds that are left of the deadline
  *     /test/Slow    a u64: works for so many milliseconds, or until it is cancelled
  *     /test/Files   the same, among the methods that have threads of their own
+ *     /test/Keys    the same, among those that wait for keys
  *     /test/Sum     a stream of messages: a u64 of how many and a u64 of their bytes' sum
  *     /test/Keep    a stream whose bytes are held until it ends, or refused
  *     /test/Count   u64 n, u64 bytes: streams n messages of so many bytes

@@ -377,9 +377,7 @@ static void nothing_is_left_after_a_thousand_calls(void **state) {
     rpc_case_close(&it);
 }
 
-/* Every thread that reads files is busy, and more such calls wait: who only asks is answered. */
-static void nobody_waits_for_those_who_read_files(void **state) {
-    (void)state;
+static void expect_others_are_served(const char *busy_method, const char *const *methods) {
     enum { N_LONG = 6 };
     struct rpc_case it = {.engine = engine};
     struct pm_rpc_options options = rpc_case_options(&it);
@@ -389,9 +387,7 @@ static void nobody_waits_for_those_who_read_files(void **state) {
     struct rpc_outgoing busy[N_LONG];
     const uint64_t begun = rpc_case_read(&rpc_seen.n_slow_begun), work_ms = 60000;
     for (uint32_t i = 0; i < N_LONG; ++i) {
-        rpc_dial_begin(channel, "/test/Files", 0, &busy[i]);
-        assert_true(rpc_dial_write(&busy[i], &work_ms, sizeof work_ms));
-        rpc_dial_writes_done(&busy[i]);
+        rpc_dial_request(channel, busy_method, 0, &work_ms, sizeof work_ms, &busy[i]);
     }
     while (rpc_case_read(&rpc_seen.n_slow_begun) < begun + 2) {
         test_sleep_ms(1);
@@ -400,6 +396,9 @@ static void nobody_waits_for_those_who_read_files(void **state) {
         rpc_case_expect_serving(channel);
     }
     assert_int_equal(rpc_case_read(&rpc_seen.n_slow_begun), begun + 2);
+    for (uint32_t i = 0; methods[i] != NULL; ++i) {
+        assert_int_equal(rpc_case_call(channel, methods[i], 20000, 0, NULL), 0);
+    }
     for (uint32_t i = 0; i < N_LONG; ++i) {
         assert_int_equal(grpc_call_cancel(busy[i].call, NULL), GRPC_CALL_OK);
         assert_int_equal(rpc_dial_finish(&busy[i], NULL), PM_RPC_CANCELLED);
@@ -407,6 +406,18 @@ static void nobody_waits_for_those_who_read_files(void **state) {
     rpc_case_quiet(&it);
     grpc_channel_destroy(channel);
     rpc_case_close(&it);
+}
+
+/* Every thread that reads files is busy, and more such calls wait: who only asks is answered. */
+static void nobody_waits_for_those_who_read_files(void **state) {
+    (void)state;
+    expect_others_are_served("/test/Files", (const char *const[]){"/test/Keys", NULL});
+}
+
+/* Jobs come in while every thread for keys waits for one. */
+static void nobody_waits_for_those_who_wait_for_keys(void **state) {
+    (void)state;
+    expect_others_are_served("/test/Keys", (const char *const[]){"/test/Files", "/test/Sum", NULL});
 }
 
 /* ---- Callers that go away -------------------------------------------------------------------- */
@@ -749,6 +760,7 @@ int main(void) {
         cmocka_unit_test(one_connection_does_not_take_all_calls),
         cmocka_unit_test(nothing_is_left_after_a_thousand_calls),
         cmocka_unit_test(nobody_waits_for_those_who_read_files),
+        cmocka_unit_test(nobody_waits_for_those_who_wait_for_keys),
         cmocka_unit_test(a_caller_who_goes_away_cancels),
         cmocka_unit_test(deadlines_are_known_and_kept),
         cmocka_unit_test(a_message_that_does_not_come_is_given_up),

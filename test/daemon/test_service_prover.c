@@ -868,6 +868,22 @@ static void *key_call(const char *path, const char *name, const ProtobufCMessage
     return world_call(&daemon_, path, &request.base, answer, call);
 }
 
+/* Who waits for a key or for room keeps no job from coming in. */
+static void calls_about_keys_have_their_own_threads(void **state) {
+    static const char *const names[] = {"RegisterKey", "PreloadKey", "EvictKey", "ForgetKey"};
+    uint32_t n = 0;
+    (void)state;
+    for (const struct pm_rpc_method *m = pm_service_prover; m->path != NULL; ++m) {
+        bool is_one = false;
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+            is_one |= strcmp(strrchr(m->path, '/') + 1, names[i]) == 0;
+        }
+        assert_int_equal(m->kind == PM_RPC_UNARY_KEYS, is_one);
+        n += is_one;
+    }
+    assert_int_equal(n, 4);
+}
+
 static void keys_come_and_go(void **state) {
     Proofmill__V1__RegisterKeyRequest request = PROOFMILL__V1__REGISTER_KEY_REQUEST__INIT;
     uint8_t digest[64];
@@ -1110,6 +1126,7 @@ int main(void) {
         cmocka_unit_test(jobs_are_cancelled),
         cmocka_unit_test(unknown_jobs_are_not_found),
         cmocka_unit_test(jobs_are_listed_page_by_page),
+        cmocka_unit_test(calls_about_keys_have_their_own_threads),
         cmocka_unit_test(keys_come_and_go),
         cmocka_unit_test(registrations_are_checked),
         cmocka_unit_test(keys_in_use_stay),

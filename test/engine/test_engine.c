@@ -580,6 +580,33 @@ static void C2_too_large_is_refused(void **state) {
     pm_engine_destroy(engine);
 }
 
+/* A key that no proof fits beside does not take a name away from one that is used. */
+static void a_key_that_cannot_fit_takes_no_name(void **state) {
+    (void)state;
+    pm_engine *probe = engine_with((pm_engine_options){0});
+    const pm_engine_key_info small = key_info(probe, "mult3");
+    pm_engine_destroy(probe);
+    pm_engine *engine = engine_without_keys(
+        (pm_engine_options){.host_bytes = (small.bytes + small.proof_bytes) * 4 / 3});
+    pm_error error = PM_ERROR_INIT;
+    pm_engine_key key = {.struct_bytes = sizeof key,
+                         .name = "mult3",
+                         .path = circuits.key_path[MULT3],
+                         .must_fit = 1};
+    toy_expect(pm_engine_key_register(engine, &key, NULL, &error), PM_OK, &error);
+    key.path = circuits.key_path[LONG];
+    toy_expect(pm_engine_key_register(engine, &key, NULL, &error), PM_OVER_BUDGET, &error);
+    print_message("  %s\n", error.message);
+    assert_true(error.need > error.have && error.have != 0);
+    assert_string_equal(key_info(engine, "mult3").path, small.path);
+    expect_valid(engine, &circuits, MULT3,
+                 submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL));
+    key.must_fit = 0;
+    toy_expect(pm_engine_key_register(engine, &key, NULL, &error), PM_OK, &error);
+    assert_string_not_equal(key_info(engine, "mult3").path, small.path);
+    pm_engine_destroy(engine);
+}
+
 static pm_engine_key_info long_key_within(uint64_t host_bytes) {
     pm_engine *probe = engine_without_keys((pm_engine_options){.host_bytes = host_bytes});
     const pm_engine_key key = {
@@ -858,6 +885,7 @@ int main(void) {
         cmocka_unit_test(F6_a_key_changes_under_us),
         cmocka_unit_test(a_witness_changes_under_us),
         cmocka_unit_test(C2_too_large_is_refused),
+        cmocka_unit_test(a_key_that_cannot_fit_takes_no_name),
         cmocka_unit_test(C9_two_keys_take_turns),
         cmocka_unit_test(a_job_can_be_watched),
         cmocka_unit_test(events_tell_the_story),

@@ -12,6 +12,7 @@
 #include "support/proof_case.h"
 #include "support/toy_circuits.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -334,6 +335,53 @@ static void opening_parameters_waits_for_room(void **state) {
     pm_engine_destroy(engine);
 }
 
+static void *register_second(void *engine) {
+    pm_error error = PM_ERROR_INIT;
+    return (void *)(uintptr_t)register_long(engine, "second", 0, &error);
+}
+
+/* Keys are registered one at a time; who waits for that can be called off as well. */
+static void registering_waits_no_longer_than_it_may(void **state) {
+    (void)state;
+    pm_engine *engine = open_within(128 << 20, NULL);
+    pm_error error = PM_ERROR_INIT;
+    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
+    const uint64_t opening_bytes = host_pool(engine).peak_bytes;
+    pm_engine_destroy(engine);
+    engine = open_within(opening_bytes + 1, NULL);
+    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
+    toy_expect(pm_engine_key_preload(engine, "first", 0, NULL, &error), PM_OK, &error);
+    pm_engine_lock(engine);
+    struct pm_sched_place *place =
+        &engine->sched_keys[pm_engine_find_key(engine, "first")->index].process;
+    ++place->n_users; /* as if a proof used it: the second one waits for room */
+    pm_engine_unlock(engine);
+    pthread_t waits;
+    void *result = NULL;
+    assert_int_equal(pthread_create(&waits, NULL, register_second, engine), 0);
+    for (bool has_begun = false; !has_begun; test_sleep_ms(1)) {
+        pm_engine_lock(engine);
+        has_begun = engine->is_registering;
+        pm_engine_unlock(engine);
+    }
+    const uint64_t begun_ns = pm_clock_now_ns();
+    toy_expect(register_long(engine, "third", begun_ns + UINT64_C(100000000), &error), PM_DEADLINE,
+               &error);
+    const int cancel = 1;
+    const pm_control control = {.struct_bytes = sizeof control, .cancel = &cancel};
+    const pm_engine_key key = {
+        .struct_bytes = sizeof key, .name = "third", .path = long_params, .r1cs_path = long_r1cs};
+    toy_expect(pm_engine_key_register(engine, &key, &control, &error), PM_CANCELLED, &error);
+    assert_true(pm_clock_now_ns() - begun_ns < UINT64_C(30000000000));
+    pm_engine_lock(engine);
+    --place->n_users;
+    pm_engine_pump(engine);
+    pm_engine_unlock(engine);
+    (void)pthread_join(waits, &result);
+    assert_int_equal((uintptr_t)result, PM_OK);
+    pm_engine_destroy(engine);
+}
+
 /* A key that the journal remembers and that cannot be opened within the budget any more. */
 static void remembered_parameters_count_as_well(void **state) {
     (void)state;
@@ -404,6 +452,7 @@ int main(void) {
         cmocka_unit_test(assignments_may_be_bytes),
         cmocka_unit_test(opening_parameters_is_reserved),
         cmocka_unit_test(opening_parameters_waits_for_room),
+        cmocka_unit_test(registering_waits_no_longer_than_it_may),
         cmocka_unit_test(remembered_parameters_count_as_well),
         cmocka_unit_test(files_that_are_none_are_refused),
     };

@@ -16,12 +16,14 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -355,6 +357,45 @@ static void a_full_disk_is_survived(void **state) {
     file_remove_tree(tree);
 }
 
+/* So is one that does not take an input: whoever watches is told, and told when it does again. */
+static void an_input_that_is_not_stored_is_told(void **state) {
+    (void)state;
+    char *tree = file_make_tree();
+    pm_error error = PM_ERROR_INIT;
+    pm_engine_metrics metrics;
+    struct rlimit limit;
+    pm_engine *engine = open_on(file_in_tree(tree, "journal"), (pm_engine_options){0});
+    const size_t n_bytes = 16 << 20;
+    uint8_t *bytes = calloc(1, n_bytes);
+    memcpy(bytes, "wtns", 4);
+    const pm_engine_input input = {.bytes = bytes, .n_bytes = n_bytes};
+    const pm_engine_request request = {.struct_bytes = sizeof request,
+                                       .key = circuits.name[MULT3],
+                                       .inputs = &input,
+                                       .n_inputs = 1};
+    uint64_t job;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const struct rlimit small = {.rlim_cur = n_bytes / 2, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    toy_expect(pm_engine_submit(engine, &request, NULL, &job, NULL, &error), PM_IO, &error);
+    assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    assert_int_equal(metrics.journal_is_failing, 1);
+    assert_int_equal(metrics.stored_bytes, 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    (void)signal(SIGXFSZ, before);
+    for (int tries = 0; tries < 3000 && metrics.journal_is_failing != 0; ++tries) {
+        test_sleep_ms(10);
+        assert_int_equal(pm_engine_metrics_now(engine, &metrics), PM_OK);
+    }
+    assert_int_equal(metrics.journal_is_failing, 0);
+    expect_valid(engine, &circuits, MULT3,
+                 submit_one(engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL));
+    free(bytes);
+    pm_engine_destroy(engine);
+    file_remove_tree(tree);
+}
+
 /* A key that the journal cannot replace or forget stays what it was, at once and later. */
 static void a_full_disk_takes_no_key(void **state) {
     (void)state;
@@ -653,6 +694,7 @@ int main(void) {
         cmocka_unit_test(F12_a_hundred_at_once),
         cmocka_unit_test(stored_inputs_are_private_and_go),
         cmocka_unit_test(a_full_disk_is_survived),
+        cmocka_unit_test(an_input_that_is_not_stored_is_told),
         cmocka_unit_test(a_full_disk_takes_no_key),
         cmocka_unit_test(a_journal_that_was_moved_takes_no_job),
         cmocka_unit_test(a_corrupt_page_is_said),
