@@ -445,6 +445,8 @@ typedef struct pm_engine_metrics {
     uint32_t n_threads;
     uint32_t journal_is_failing; /* what it should have written is tried again every second */
     uint64_t stored_bytes, stored_bytes_max;
+    uint64_t settled_job;   /* no job with a number up to this one comes any more; above it one may
+                               that is still put on record, while there are later ones */
     uint64_t kept_bytes;    /* of outcomes, in memory, beside the budget */
     uint64_t proving_bytes; /* what proofs under way hold of host memory, of what is reserved */
     pm_engine_pool pools[PM_ENGINE_POOLS_MAX];

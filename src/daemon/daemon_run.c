@@ -185,6 +185,8 @@ static pm_status start(struct serve *serve, pm_error *error) {
     daemon->started_ns = pm_clock_now_ns();
     PM_TRY(pm_guard_install(error));
     PM_TRY(pm_config_check_files(&daemon->config, false, error));
+    /* Keys of bellman's form are read whole, which takes as long as the disk does. */
+    (void)pm_notify_send(&serve->notify, "STATUS=opens the journal and its keys");
     PM_TRY(start_engine(serve, error));
     PM_TRY(start_keys(daemon, error));
     PM_TRY(pm_daemon_keys_want(daemon->keys, &daemon->config, error));

@@ -80,7 +80,7 @@ struct rpc_look {
     uint32_t state, n_parts_done, n_retries, n_ahead;
     int32_t device;
     uint64_t phase_done, phase_total;
-    char phase[32];
+    char phase[32], waits_for[128];
 };
 
 struct pm_rpc_call {

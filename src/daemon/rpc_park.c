@@ -90,6 +90,7 @@ static bool job_has_ended(pm_engine *engine, uint64_t job, struct rpc_look *look
     look->phase_done = info.phase_done;
     look->phase_total = info.phase_total;
     (void)snprintf(look->phase, sizeof look->phase, "%s", info.phase);
+    (void)snprintf(look->waits_for, sizeof look->waits_for, "%s", info.waits_for);
     return info.state >= PM_ENGINE_DONE;
 }
 

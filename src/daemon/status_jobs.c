@@ -48,8 +48,8 @@ static const pm_engine_job *ended_at(const struct job_list *list, uint32_t i) {
 }
 
 /* What stands before the first job that is told of has ended and is not told of any more: the next
- * walk begins behind it. */
-static void raise_floor(const struct job_list *list, _Atomic uint64_t *floor) {
+ * walk begins behind it. Numbers above `settled` may have come since, or come yet. */
+static void raise_floor(const struct job_list *list, uint64_t settled, _Atomic uint64_t *floor) {
     uint64_t first = UINT64_MAX;
     if (list->n_open != 0) {
         first = list->open[0].job;
@@ -58,11 +58,13 @@ static void raise_floor(const struct job_list *list, _Atomic uint64_t *floor) {
         first = ended_at(list, 0)->job;
     }
     if (first != UINT64_MAX) {
-        atomic_store(floor, first - 1);
+        atomic_store(floor, first - 1 < settled ? first - 1 : settled);
     }
 }
 
 static void walk(pm_engine *engine, _Atomic uint64_t *floor, struct job_list *list) {
+    pm_engine_metrics metrics;
+    (void)pm_engine_metrics_now(engine, &metrics);
     uint64_t after = atomic_load(floor);
     uint32_t n = CHUNK;
     bool goes_on = true;
@@ -73,7 +75,7 @@ static void walk(pm_engine *engine, _Atomic uint64_t *floor, struct job_list *li
             after = list->chunk[i].job;
         }
     }
-    raise_floor(list, floor);
+    raise_floor(list, metrics.settled_job, floor);
 }
 
 /* ---- Parts ---------------------------------------------------------------------------------- */

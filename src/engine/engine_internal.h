@@ -162,7 +162,8 @@ struct engine_part {
 struct engine_job {
     struct engine_job *next, *previous; /* by number */
     struct engine_job *next_ending;
-    uint64_t id; /* 0: not on record yet */
+    uint64_t id;    /* 0: not on record yet */
+    uint64_t above; /* its number is or will be above this one */
     char request_id[PM_ENGINE_NAME_BYTES];
     char key_name[PM_ENGINE_NAME_BYTES];
     uint8_t content[PM_JOURNAL_DIGEST_BYTES];

@@ -298,6 +298,7 @@ static pm_status enter(struct pm_engine *engine, const pm_engine_request *reques
                               : 0;
     memcpy(job->key_name, key->name, sizeof job->key_name);
     PM_TRY(pm_engine_schedule(engine, job, error));
+    job->above = engine->last_id; /* numbers are given in order, and those up to it were before */
     job->next = engine->arriving;
     engine->arriving = job;
     ++engine->n_submitting;

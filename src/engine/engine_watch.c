@@ -138,6 +138,14 @@ static void count_jobs(const struct pm_engine *engine, pm_engine_metrics *metric
     }
 }
 
+static uint64_t settled_job(const struct pm_engine *engine) {
+    uint64_t settled = engine->last_id;
+    for (const struct engine_job *job = engine->arriving; job != NULL; job = job->next) {
+        settled = job->above < settled ? job->above : settled;
+    }
+    return settled;
+}
+
 pm_status pm_engine_metrics_now(pm_engine *engine, pm_engine_metrics *metrics) {
     if (engine == NULL || metrics == NULL) {
         return PM_INVALID_ARGUMENT;
@@ -148,6 +156,7 @@ pm_status pm_engine_metrics_now(pm_engine *engine, pm_engine_metrics *metrics) {
     metrics->uptime_ns = pm_engine_now_ns(engine) - engine->began_ns;
     metrics->n_kept = engine->n_kept;
     metrics->kept_bytes = engine->kept_bytes;
+    metrics->settled_job = settled_job(engine);
     metrics->is_draining = engine->is_draining;
     metrics->n_threads = engine->n_threads;
     metrics->journal_is_failing =

@@ -121,6 +121,8 @@ class Daemon:
                 env={**place.environment, "NOTIFY_SOCKET": notify, **environment}, stderr=log,
                 stdin=subprocess.DEVNULL, cwd=place.folder)
         check(self.manager.wait("READY=1") is not None, f"{name}: no READY=1: {self.log()}")
+        check(self.manager.messages[0].startswith("STATUS=opens"), f"{name}: said first: "
+              f"{self.manager.messages[0]}")
 
     def log(self):
         with open(self.log_path, encoding="utf-8") as stream:

@@ -643,6 +643,32 @@ static void status_tells_of_the_last_jobs(void **state) {
     }
 }
 
+/* A job that has its number and is not listed yet, while a later one is, is told of once it is. */
+static void status_waits_for_numbers_that_come_late(void **state) {
+    (void)state;
+    pm_engine *engine = daemon_of_test.engine;
+    run_jobs(3);
+    static struct engine_job late = {.above = 3};
+    pm_engine_lock(engine);
+    late.next = engine->arriving;
+    engine->arriving = &late;
+    engine->last_id = 4; /* the late one's */
+    pm_engine_unlock(engine);
+    _Atomic uint64_t floor = 3;
+    for (int turn = 0; turn < 2; ++turn) {
+        char *text = NULL;
+        size_t n_bytes = 0;
+        pm_error error = PM_ERROR_INIT;
+        (void)await_job(engine, submit_one(engine, &circuits, ONE, PM_ENGINE_LOW, NULL));
+        toy_expect(pm_status_json(&daemon_of_test, &floor, &text, &n_bytes, &error), PM_OK, &error);
+        free(text);
+        assert_int_equal(atomic_load(&floor), turn == 0 ? 3 : 4);
+        pm_engine_lock(engine);
+        engine->arriving = late.next;
+        pm_engine_unlock(engine);
+    }
+}
+
 /* ---- Metrics -------------------------------------------------------------------------------- */
 
 static double metric(const char *text, const char *name) {
@@ -1042,6 +1068,7 @@ int main(void) {
         cmocka_unit_test(health_without_devices),
         WITH_SERVER(status_says_what_the_engine_says),
         WITH_SERVER(status_tells_of_the_last_jobs),
+        WITH_SERVER(status_waits_for_numbers_that_come_late),
         WITH_SERVER(metrics_say_what_the_engine_says),
         cmocka_unit_test(the_check_of_metrics_finds_faults),
         cmocka_unit_test(metrics_escape_their_labels),

@@ -642,6 +642,43 @@ static void changes_are_streamed(void **state) {
     rpc_case_close(&it);
 }
 
+static bool read_queued(struct rpc_outgoing *out) {
+    uint8_t *reply = NULL;
+    size_t n_reply = 0;
+    const bool is_read = rpc_dial_read(out, &reply, &n_reply);
+    const bool is_queued = is_read && n_reply == 1 && reply[0] == PM_ENGINE_QUEUED;
+    free(reply);
+    return is_queued;
+}
+
+/* Of a job that stays where it is, another reason for it is a change. */
+static void another_reason_to_wait_is_streamed(void **state) {
+    (void)state;
+    struct rpc_case it;
+    rpc_case_open(&it, engine);
+    grpc_channel *channel = rpc_dial(it.address, NULL);
+    begin_endless();
+    const uint64_t job = submit_one(engine, &circuits, LONG, PM_ENGINE_LOW, NULL);
+    struct rpc_outgoing out;
+    rpc_dial_request(channel, "/test/Watch", 20000, &job, sizeof job, &out);
+    assert_true(read_queued(&out));
+    pm_engine_lock(engine);
+    const uint32_t sched_job = pm_engine_job_of(engine, job)->sched_job;
+    for (uint32_t i = 0; i < engine->sched.n_tasks_end; ++i) {
+        if (engine->sched_tasks[i].used && engine->sched_tasks[i].job == sched_job) {
+            engine->sched_tasks[i].not_before_ns = UINT64_MAX; /* as after a fault */
+        }
+    }
+    pm_engine_unlock(engine);
+    assert_true(read_queued(&out));
+    assert_int_equal(pm_engine_cancel(engine, job, NULL, NULL), PM_OK);
+    assert_int_equal(rpc_dial_finish(&out, NULL), 0);
+    end_endless();
+    rpc_case_quiet(&it);
+    grpc_channel_destroy(channel);
+    rpc_case_close(&it);
+}
+
 /* ---- Stopping -------------------------------------------------------------------------------- */
 
 /* Parked, receiving, and at work or waiting for one of the four threads. */
@@ -768,6 +805,7 @@ int main(void) {
         cmocka_unit_test(a_wait_has_a_timeout),
         cmocka_unit_test(many_wait_for_one_job),
         cmocka_unit_test(changes_are_streamed),
+        cmocka_unit_test(another_reason_to_wait_is_streamed),
         cmocka_unit_test(a_server_that_stops_ends_every_call),
         cmocka_unit_test(calls_may_end_while_the_server_stops),
         cmocka_unit_test(an_engine_that_stops_sends_waiters_away),
