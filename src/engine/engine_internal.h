@@ -70,6 +70,8 @@ struct pm_engine_hooks {
     int64_t (*wall_ms)(void *user);
     /* A key is about to be opened for proofs; under no lock. NULL: nobody needs to know. */
     void (*opening)(void *user);
+    /* A proof is about to be finished on a device; under no lock. NULL: nobody needs to know. */
+    void (*finishing)(void *user, bool is_on_card);
 };
 pm_status pm_engine_create_with(const pm_engine_options *options,
                                 const struct pm_engine_hooks *hooks, pm_engine **engine,

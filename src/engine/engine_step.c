@@ -122,8 +122,12 @@ static pm_status prove(struct step *step, pm_error *error) {
 }
 
 static pm_status finish(struct step *step, pm_error *error) {
+    const struct pm_engine *engine = step->engine;
     pm_pending *pending = step->part->pending;
     step->part->pending = NULL;
+    if (engine->hooks.finishing != NULL) {
+        engine->hooks.finishing(engine->hooks.user, engine->devices[step->device].is_card);
+    }
     const pm_status status =
         pm_prove_finish(pending, &step->control, &step->part->proof, NULL, error);
     pm_engine_close_input(step->part);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "daemon/daemon_internal.h"
+#include "support/file_builder.h"
 #include "support/toy_circuits.h"
 
 #include <setjmp.h>
@@ -66,7 +67,76 @@ static void F9_a_card_hangs(void **state) {
     circuits_close(&circuits);
 }
 
+static pm_engine *open_on(struct cards *cards, const char *folder) {
+    const pm_engine_device device = {.struct_bytes = sizeof device,
+                                     .device = cards != NULL ? "cuda:0" : "cpu"};
+    const pm_engine_options options = {.struct_bytes = sizeof options,
+                                       .n_devices = 1,
+                                       .devices = &device,
+                                       .host_bytes = 256 * MIB,
+                                       .journal_path = folder,
+                                       .retry_ms = 1,
+                                       .stall_ms = 200};
+    const struct pm_engine_hooks hooks =
+        cards != NULL ? cards_hooks(cards) : (struct pm_engine_hooks){0};
+    pm_engine *engine = NULL;
+    pm_error error = PM_ERROR_INIT;
+    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
+    return engine;
+}
+
+static void await_its_threads(struct pm_engine *engine, uint32_t n_threads) {
+    uint32_t n_ended = 0;
+    for (int tries = 0; tries < 3000 && n_ended < n_threads; ++tries) {
+        test_sleep_ms(20);
+        pm_engine_lock(engine);
+        n_ended = engine->n_thread_ends;
+        pm_engine_unlock(engine);
+    }
+    assert_int_equal(n_ended, n_threads);
+}
+
+/* The card has done its part, and what finishes the proof never comes back: it is found out as
+ * well, the engine is left, and the journal goes on with another one. */
+static void F9_a_card_hangs_in_finish(void **state) {
+    (void)state;
+    static pm_engine *left; /* what is never freed is not lost */
+    static struct cards cards;
+    struct circuits circuits;
+    struct pm_daemon_hang hang = {{0}};
+    char name[64] = "";
+    char *tree = file_make_tree();
+    const char *folder = file_in_tree(tree, "journal");
+    circuits_borrow(&circuits);
+    cards_open(1, &cards);
+    __atomic_store_n(&cards.holds_finish, 1, __ATOMIC_RELEASE);
+    left = open_on(&cards, folder);
+    circuits_register(&circuits, left);
+    const uint64_t job = submit_one(left, &circuits, MIMC, PM_ENGINE_NORMAL, "held");
+    for (uint32_t n = 0; !pm_daemon_find_hang(left, &hang, GRACE_MS, name); ++n) {
+        assert_true(n < 60000 / LOOK_MS);
+        test_sleep_ms(LOOK_MS);
+    }
+    assert_string_equal(name, "cuda:0");
+    pm_engine_device_info device;
+    uint32_t n_devices = 1;
+    assert_int_equal(pm_engine_devices(left, &device, &n_devices), PM_OK);
+    assert_true(device.is_quarantined && device.n_hung == 1 && device.n_busy == 1);
+    const uint32_t n_threads = left->n_threads;
+    pm_engine_destroy(left);
+    assert_true(left->is_abandoned);
+
+    pm_engine *engine = open_on(NULL, folder);
+    expect_valid(engine, &circuits, MIMC, job);
+    pm_engine_destroy(engine);
+    __atomic_store_n(&cards.holds_finish, 0, __ATOMIC_RELEASE);
+    await_its_threads(left, n_threads);
+    file_remove_tree(tree);
+    circuits_close(&circuits);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(F9_a_card_hangs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(F9_a_card_hangs),
+                                       cmocka_unit_test(F9_a_card_hangs_in_finish)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

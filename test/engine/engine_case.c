@@ -314,8 +314,16 @@ static pm_status card_context(void *user, uint32_t device, pm_context **context,
     return *is_card ? pm_context_set_backend(*context, &cards->card[device]->backend) : PM_OK;
 }
 
+static void hold_finish(void *user, bool is_on_card) {
+    const struct cards *cards = user;
+    while (is_on_card && __atomic_load_n(&cards->holds_finish, __ATOMIC_ACQUIRE) != 0) {
+        test_sleep_ms(5);
+    }
+}
+
 struct pm_engine_hooks cards_hooks(struct cards *cards) {
-    return (struct pm_engine_hooks){.user = cards, .context = card_context};
+    return (struct pm_engine_hooks){
+        .user = cards, .context = card_context, .finishing = hold_finish};
 }
 
 /* ---- The process ---------------------------------------------------------------------------- */

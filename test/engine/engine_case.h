@@ -66,6 +66,7 @@ struct cards {
     uint64_t vram_bytes;
     struct fake_device *card[4];
     uint32_t threads;
+    int holds_finish; /* atomic: proofs on a card stay in their last half as long as it is set */
 };
 void cards_open(uint32_t n, struct cards *cards);
 void cards_close(struct cards *cards);
