@@ -221,6 +221,10 @@ typedef struct pm_engine_key_info {
  * infos may be NULL to ask. */
 PM_API pm_status pm_engine_keys(pm_engine *engine, pm_engine_key_info *infos, uint32_t *n);
 
+/* One of them. Errors: INVALID_ARGUMENT (no such key). */
+PM_API pm_status pm_engine_key_find(pm_engine *engine, const char *name, pm_engine_key_info *info,
+                                    pm_error *error);
+
 /* A step of a proof, and what is reserved for it while it runs, the key's own bytes not counted. */
 typedef struct pm_engine_plan_step {
     char name[16];      /* "read", "prove", "finish", "verify" */

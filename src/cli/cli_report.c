@@ -2,6 +2,8 @@
 /* cli/cli_report.c - what the user is told: notes, warnings, errors, statistics, JSON, exit codes.
  */
 #include "cli/cli.h"
+
+#include "json/exit_code.h"
 #include "json/json_memory.h"
 
 #include <errno.h>
@@ -20,35 +22,24 @@
  * Exit codes
  * ------------------------------------------------------------------------------------------- */
 
-enum {
-    EXIT_USAGE_ERROR = 2,
-    EXIT_BAD_INPUT = 3,
-    EXIT_IO = 4,
-    EXIT_MEMORY = 5,
-    EXIT_DEVICE = 6,
-    EXIT_UNSATISFIED = 7,
-    EXIT_FAULT = 8,
-    EXIT_TIMEOUT = 9,
-    EXIT_SIGNAL_BASE = 128
-};
-
 static const struct {
     int code;
     const char *sentence;
 } exit_codes[] = {
     {0, "done; the proof is valid"},
     {1, "the proof is invalid (and nothing else)"},
-    {EXIT_USAGE_ERROR, "the command line is wrong, or an output is an input"},
-    {EXIT_BAD_INPUT, "an input file is malformed, not supported, or does not fit the others"},
-    {EXIT_IO, "a file could not be read or written"},
-    {EXIT_MEMORY, "out of memory or threads, or more memory than is allowed"},
-    {EXIT_DEVICE, "no usable device, or it failed"},
-    {EXIT_UNSATISFIED, "the witness does not satisfy the circuit, or the key is damaged: no proof"},
-    {EXIT_FAULT, "a fault inside proofmill"},
-    {EXIT_TIMEOUT, "--timeout passed"},
-    {EXIT_SIGNAL_BASE + 1, "stopped by SIGHUP"},
-    {EXIT_SIGNAL_BASE + 2, "stopped by SIGINT (Ctrl-C)"},
-    {EXIT_SIGNAL_BASE + 15, "stopped by SIGTERM"},
+    {PM_EXIT_USAGE, "the command line is wrong, or an output is an input"},
+    {PM_EXIT_BAD_INPUT, "an input file is malformed, not supported, or does not fit the others"},
+    {PM_EXIT_IO, "a file could not be read or written"},
+    {PM_EXIT_MEMORY, "out of memory or threads, or more memory than is allowed"},
+    {PM_EXIT_DEVICE, "no usable device, or it failed"},
+    {PM_EXIT_UNSATISFIED,
+     "the witness does not satisfy the circuit, or the key is damaged: no proof"},
+    {PM_EXIT_FAULT, "a fault inside proofmill"},
+    {PM_EXIT_TIMEOUT, "--timeout passed"},
+    {PM_EXIT_SIGNAL + 1, "stopped by SIGHUP"},
+    {PM_EXIT_SIGNAL + 2, "stopped by SIGINT (Ctrl-C)"},
+    {PM_EXIT_SIGNAL + 15, "stopped by SIGTERM"},
 };
 
 bool pm_cli_exit_code(size_t i, int *code, const char **sentence) {
@@ -61,54 +52,7 @@ bool pm_cli_exit_code(size_t i, int *code, const char **sentence) {
 }
 
 static int exit_code_of(pm_status status) {
-    switch (status) {
-    case PM_OK:
-        return 0;
-    case PM_PROOF_INVALID:
-        return 1;
-    case PM_INVALID_ARGUMENT:
-    case PM_SAME_FILE:
-        return EXIT_USAGE_ERROR;
-    case PM_UNSUPPORTED:
-    case PM_NOT_THIS_KIND:
-    case PM_VERSION:
-    case PM_PROTOCOL:
-    case PM_CURVE:
-    case PM_TRUNCATED:
-    case PM_SECTION:
-    case PM_LENGTH:
-    case PM_COUNT:
-    case PM_NOT_CANONICAL:
-    case PM_NOT_ON_CURVE:
-    case PM_NOT_IN_SUBGROUP:
-    case PM_POINT_AT_INFINITY:
-    case PM_ENCODING:
-    case PM_WITNESS_MISMATCH:
-        return EXIT_BAD_INPUT;
-    case PM_IO:
-    case PM_FILE_CHANGED:
-    case PM_NO_RANDOM:
-        return EXIT_IO;
-    case PM_NO_MEMORY:
-    case PM_NO_THREADS:
-    case PM_OVER_BUDGET:
-    case PM_BUDGET_BUSY:
-        return EXIT_MEMORY;
-    case PM_NO_DEVICE:
-    case PM_DEVICE:
-        return EXIT_DEVICE;
-    case PM_UNSATISFIED:
-    case PM_SELF_VERIFY:
-        return EXIT_UNSATISFIED;
-    case PM_DEADLINE:
-        return EXIT_TIMEOUT;
-    case PM_CANCELLED:
-        return EXIT_SIGNAL_BASE + pm_cli_signal();
-    case PM_BUFFER_TOO_SMALL:
-    case PM_INTERNAL:
-        return EXIT_FAULT;
-    }
-    return EXIT_FAULT;
+    return status == PM_CANCELLED ? PM_EXIT_SIGNAL + pm_cli_signal() : pm_exit_code(status);
 }
 
 /* ---------------------------------------------------------------------------------------------
@@ -549,7 +493,7 @@ int pm_cli_finish(struct pm_cli *cli, pm_status status) {
     const bool is_told = status != PM_OK && status != PM_PROOF_INVALID; /* the error, above */
     if (cli->json && !print_json_result(cli, status, code, total_ns) && !is_told) {
         (void)fprintf(stderr, "proofmill: no memory for the result\n");
-        return EXIT_MEMORY;
+        return PM_EXIT_MEMORY;
     }
     if (!cli->json && cli->stats) {
         print_stats(cli, total_ns);
@@ -558,7 +502,7 @@ int pm_cli_finish(struct pm_cli *cli, pm_status status) {
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
         (void)fprintf(stderr, "proofmill: standard output: %s\n",
                       errno != 0 ? strerror(errno) : "cannot write");
-        return EXIT_IO;
+        return PM_EXIT_IO;
     }
     return code;
 }

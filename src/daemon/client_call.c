@@ -7,6 +7,7 @@
  * as if the daemon had.
  */
 #include "daemon/client_common.h"
+#include "daemon/pem.h"
 #include "daemon/rpc.h"
 
 #include "base/clock.h"
@@ -42,7 +43,6 @@
 #define START_MS 3000
 #define START_LOOK_MS 25
 #define START_SAY_MS 500
-#define PEM_BYTES_MAX (1u << 20)
 
 struct pm_client_channel {
     grpc_completion_queue *queue;
@@ -71,45 +71,17 @@ static void drop_log(gpr_log_func_args *entry) {
     (void)entry;
 }
 
-struct pem {
-    char *text;
-    size_t n_bytes;
-};
-
-static pm_status read_pem(struct pm_client *client, const char *path, struct pem *pem) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return pm_client_fail(client, PM_IO, "%s: %s", path, strerror(errno));
-    }
-    pem->text = calloc(1, PEM_BYTES_MAX + 1);
-    pm_status status =
-        pem->text != NULL ? PM_OK : pm_client_fail(client, PM_NO_MEMORY, "out of memory");
-    for (ssize_t n = 1; status == PM_OK && n != 0;) {
-        n = read(file, pem->text + pem->n_bytes, PEM_BYTES_MAX - pem->n_bytes);
-        if (n < 0 && errno != EINTR) {
-            status = pm_client_fail(client, PM_IO, "%s: %s", path, strerror(errno));
-        } else if (n > 0) {
-            pem->n_bytes += (size_t)n;
-        }
-    }
-    if (status == PM_OK && (pem->n_bytes == PEM_BYTES_MAX || pem->n_bytes == 0)) {
-        status = pm_client_fail(client, PM_LENGTH, "%s: is no file in PEM: %s", path,
-                                pem->n_bytes == 0 ? "it is empty" : "it is too long");
-    }
-    (void)close(file);
-    return status;
-}
-
-static void free_pem(struct pem *pem) {
-    if (pem->text != NULL) {
-        pm_memory_wipe(pem->text, pem->n_bytes);
-        free(pem->text);
-    }
+static pm_status read_pem(struct pm_client *client, const char *path, struct pm_pem *pem) {
+    pm_error error = PM_ERROR_INIT;
+    const pm_status status = pm_pem_read(path, pem, &error);
+    return status == PM_OK ? PM_OK
+                           : pm_client_fail(client, status, "%s%s%s", error.file,
+                                            error.file[0] != '\0' ? ": " : "", error.message);
 }
 
 static pm_status make_credentials(struct pm_client *client, grpc_channel_credentials **out) {
     const struct pm_client_options *given = &client->options;
-    struct pem ca = {0}, certificate = {0}, key = {0};
+    struct pm_pem ca = {0}, certificate = {0}, key = {0};
     pm_status status = PM_OK;
     *out = NULL;
     if (given->tls_ca == NULL) {
@@ -130,9 +102,9 @@ static pm_status make_credentials(struct pm_client *client, grpc_channel_credent
                                 given->tls_key != NULL ? given->tls_key : "");
     }
 cleanup:
-    free_pem(&ca);
-    free_pem(&certificate);
-    free_pem(&key);
+    pm_pem_free(&ca);
+    pm_pem_free(&certificate);
+    pm_pem_free(&key);
     return status;
 }
 

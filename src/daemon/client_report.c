@@ -2,6 +2,8 @@
 /* daemon/client_report.c - what the client tells: errors, JSON, and the command's exit codes. */
 #include "daemon/client_common.h"
 #include "daemon/daemon.h"
+
+#include "json/exit_code.h"
 #include "json/json_memory.h"
 
 #include <errno.h>
@@ -10,14 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_IO = 4, EXIT_MEMORY = 5, EXIT_JOB_CANCELLED = 10, EXIT_SIGNAL_BASE = 128 };
-
 /* The codes of the command, doc/cli.md. */
 int pm_client_exit_code(const struct pm_client *client, pm_status status) {
     if (status != PM_CANCELLED) {
-        return pm_daemon_exit_code(status);
+        return pm_exit_code(status);
     }
-    return client->job_was_cancelled ? EXIT_JOB_CANCELLED : EXIT_SIGNAL_BASE + pm_client_signal();
+    return client->job_was_cancelled ? PM_EXIT_JOB_CANCELLED : PM_EXIT_SIGNAL + pm_client_signal();
 }
 
 pm_status pm_client_status_named(const char *name) {
@@ -193,17 +193,17 @@ int pm_client_finish(struct pm_client *client, pm_status status) {
         }
         if (!print_json(json) && status == PM_OK) {
             (void)fprintf(stderr, "proofmill: no memory for the result\n");
-            return EXIT_MEMORY;
+            return PM_EXIT_MEMORY;
         }
     }
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
         if (errno == EPIPE) { /* as if SIGPIPE had ended it: the reader has seen enough */
-            return EXIT_SIGNAL_BASE + SIGPIPE;
+            return PM_EXIT_SIGNAL + SIGPIPE;
         }
         (void)fprintf(stderr, "proofmill: standard output: %s\n",
                       errno != 0 ? strerror(errno) : "cannot write");
-        return EXIT_IO;
+        return PM_EXIT_IO;
     }
     return code;
 }

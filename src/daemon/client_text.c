@@ -2,6 +2,8 @@
 /* daemon/client_text.c - sizes, times, tables, and text that a terminal may be shown. */
 #include "daemon/client_text.h"
 
+#include "base/characters.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,28 +72,15 @@ const char *pm_client_moment_text(uint64_t unix_ms, char text[PM_CLIENT_TIME_CHA
 /* The code point at text and in *n its bytes; UINT32_MAX, and one byte, for what is not UTF-8 in
  * its shortest form. */
 static uint32_t read_code_point(const unsigned char *text, size_t *n) {
-    static const uint32_t lowest[5] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char first = text[0];
-    const size_t n_bytes = first < 0x80             ? 1
-                           : (first & 0xe0) == 0xc0 ? 2
-                           : (first & 0xf0) == 0xe0 ? 3
-                           : (first & 0xf8) == 0xf0 ? 4
-                                                    : 0;
-    *n = 1;
+    const size_t n_bytes = pm_utf8_bytes(text, SIZE_MAX);
+    *n = n_bytes != 0 ? n_bytes : 1;
     if (n_bytes < 2) {
-        return n_bytes == 1 ? first : UINT32_MAX;
+        return n_bytes == 1 ? text[0] : UINT32_MAX;
     }
-    uint32_t point = first & (0x7fu >> n_bytes);
+    uint32_t point = text[0] & (0x7fu >> n_bytes);
     for (size_t i = 1; i < n_bytes; i++) {
-        if ((text[i] & 0xc0) != 0x80) { /* the NUL at the end too */
-            return UINT32_MAX;
-        }
         point = point << 6 | (text[i] & 0x3fu);
     }
-    if (point < lowest[n_bytes] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
-        return UINT32_MAX;
-    }
-    *n = n_bytes;
     return point;
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/config.h"
 #include "daemon/config_internal.h"
 
+#include "base/characters.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -235,9 +236,7 @@ pm_status pm_config_settle(struct pm_config *config, pm_error *error) {
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
 bool pm_config_is_key_name(const char *name) {
-    const size_t n = strlen(name);
-    return n > 0 && n < PM_ENGINE_NAME_BYTES &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") == n;
+    return pm_is_name(name, PM_ENGINE_NAME_BYTES - 1);
 }
 
 void pm_config_free_key(struct pm_config_key *key) {

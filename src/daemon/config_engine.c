@@ -3,6 +3,8 @@
 #include "daemon/config.h"
 #include "daemon/config_internal.h"
 
+#include "base/characters.h"
+
 #include <proofmill/experimental.h>
 
 #include <stdio.h>
@@ -94,15 +96,11 @@ void pm_config_engine_options(const struct pm_config *config, pm_engine_device *
 
 /* ---- Differences ---------------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b) {
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static bool same_list(const struct config_entry *entry, const char *a, const char *b) {
     char *const *list_a = (char *const *)(a + entry->offset);
     char *const *list_b = (char *const *)(b + entry->offset);
     for (uint32_t i = 0; i < entry->list_max; i++) {
-        if (!same_text(list_a[i], list_b[i])) {
+        if (!pm_same_text(list_a[i], list_b[i])) {
             return false;
         }
     }
@@ -114,7 +112,8 @@ static bool same_value(const struct config_entry *entry, const char *a, const ch
     switch (entry->kind) {
     case CONFIG_TEXT:
     case CONFIG_FILE:
-        return same_text(*(char *const *)(a + entry->offset), *(char *const *)(b + entry->offset));
+        return pm_same_text(*(char *const *)(a + entry->offset),
+                            *(char *const *)(b + entry->offset));
     case CONFIG_LIST:
         return same_list(entry, a, b);
     case CONFIG_FLAG:

@@ -3,6 +3,7 @@
 #include "daemon/config.h"
 #include "daemon/config_internal.h"
 
+#include "base/characters.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -10,29 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The length of the UTF-8 character at text; 0: it is none. */
-static size_t utf8_bytes(const unsigned char *text) {
-    const size_t n = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t code = n == 1 ? text[0] : text[0] & (0x7fu >> n);
-    if (n > 1 && (text[0] < 0xc2 || text[0] > 0xf4)) {
-        return 0;
-    }
-    for (size_t i = 1; i < n; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
-}
-
 /* A basic string of TOML. False: it is not UTF-8, which TOML's text is. */
 static bool print_text(const char *text, FILE *out) {
     const unsigned char *at = (const unsigned char *)text;
     (void)fputc('"', out);
     while (*at != '\0') {
-        const size_t n = utf8_bytes(at);
+        const size_t n = pm_utf8_bytes(at, SIZE_MAX);
         if (n == 0) {
             return false;
         }

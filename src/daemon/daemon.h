@@ -40,9 +40,6 @@ extern const struct pm_rpc_method pm_service_cuzk[];
 __attribute__((format(printf, 2, 3))) void pm_daemon_log(pm_log_level level, const char *format,
                                                          ...);
 
-/* The exit code of a status, as the command's (`proofmill help` lists them). */
-int pm_daemon_exit_code(pm_status status);
-
 /* A key of the configuration that the daemon goes on without, or with an earlier file: why. */
 struct pm_daemon_key_fault {
     char name[PM_ENGINE_NAME_BYTES];
@@ -69,6 +66,15 @@ pm_status pm_daemon_list_keys(struct pm_daemon *daemon, pm_engine_key_info *info
 /* Prometheus text of everything, also with the names of the cuzk daemon; for HTTP and for
  * GetMetrics. *text is freed with free(). */
 pm_status pm_metrics_text(struct pm_daemon *daemon, char **text, size_t *n_bytes, pm_error *error);
+
+/* Jobs that have not begun, of every priority. */
+static inline uint32_t pm_daemon_n_queued(const pm_engine_metrics *metrics) {
+    uint32_t n = 0;
+    for (uint32_t p = PM_ENGINE_LOW; p <= PM_ENGINE_CRITICAL; ++p) {
+        n += metrics->n_queued[p];
+    }
+    return n;
+}
 
 /* HTTP: /metrics, /status, /events, /healthz, /. address "": none, and *server is NULL. Errors: IO
  * (the address cannot be had), INVALID_ARGUMENT. */

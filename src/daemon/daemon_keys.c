@@ -8,6 +8,7 @@
 #include "daemon/config_internal.h"
 #include "daemon/daemon_internal.h"
 
+#include "base/characters.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -89,13 +90,9 @@ static bool make_known(const struct pm_config *config, const struct pm_config_ke
     return is_made;
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static bool is_same(const struct known_key *a, const struct known_key *b) {
-    return same_text(a->spec.path, b->spec.path) &&
-           same_text(a->spec.r1cs_path, b->spec.r1cs_path) && a->spec.check == b->spec.check &&
+    return pm_same_text(a->spec.path, b->spec.path) &&
+           pm_same_text(a->spec.r1cs_path, b->spec.r1cs_path) && a->spec.check == b->spec.check &&
            memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
@@ -232,21 +229,9 @@ static void note(struct pm_daemon_keys *keys, struct known_key *key, pm_status s
 
 /* Of what the engine has under this name; all 0: nothing. */
 static void find_digest(struct pm_daemon_keys *keys, const char *name, uint8_t digest[64]) {
-    uint32_t n = 0;
-    memset(digest, 0, 64);
-    (void)pm_engine_keys(keys->engine, NULL, &n);
-    pm_engine_key_info *infos = calloc((size_t)n + 1, sizeof *infos);
-    if (infos == NULL) {
-        return;
-    }
-    uint32_t n_found = n;
-    (void)pm_engine_keys(keys->engine, infos, &n_found);
-    for (uint32_t i = 0; i < n && i < n_found; i++) {
-        if (strcmp(infos[i].name, name) == 0) {
-            memcpy(digest, infos[i].digest, 64);
-        }
-    }
-    free(infos);
+    pm_engine_key_info info = {0};
+    (void)pm_engine_key_find(keys->engine, name, &info, NULL);
+    memcpy(digest, info.digest, 64);
 }
 
 /* Also one that is registered: the engine then looks whether its file is still the same. */
@@ -570,21 +555,14 @@ pm_status pm_daemon_list_keys(struct pm_daemon *daemon, pm_engine_key_info *info
 
 /* What the engine has from this file is as good as the file: it looks when it opens it. */
 static bool has_this_file(struct pm_daemon_keys *keys, const char *name, const char *path) {
-    uint32_t n = 0;
-    bool has = false;
-    (void)pm_engine_keys(keys->engine, NULL, &n);
-    const uint32_t n_max = n;
-    pm_engine_key_info *infos = calloc((size_t)n_max + 1, sizeof *infos);
-    if (infos != NULL && pm_engine_keys(keys->engine, infos, &n) == PM_OK) {
-        const pm_engine_key_info *info = find_listed(infos, n < n_max ? n : n_max, name);
-        const size_t n_path = strlen(path), n_shown = info != NULL ? strlen(info->path) : 0;
-        /* A long path is shortened from the left. */
-        has = info != NULL && n_shown <= n_path &&
-              strcmp(info->path, path + (n_path - n_shown)) == 0 &&
-              (n_shown == n_path || n_shown + 1 == sizeof info->path);
+    pm_engine_key_info info;
+    if (pm_engine_key_find(keys->engine, name, &info, NULL) != PM_OK) {
+        return false;
     }
-    free(infos);
-    return has;
+    /* A long path is shortened from the left. */
+    const size_t n_path = strlen(path), n_shown = strlen(info.path);
+    return n_shown <= n_path && strcmp(info.path, path + (n_path - n_shown)) == 0 &&
+           (n_shown == n_path || n_shown + 1 == sizeof info.path);
 }
 
 bool pm_daemon_key_is_refused(struct pm_daemon *daemon, const char *name, char message[512]) {

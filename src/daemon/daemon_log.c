@@ -2,6 +2,8 @@
 /* daemon/daemon_log.c - lines on stderr, and exit codes. */
 #include "daemon/daemon_internal.h"
 
+#include "json/exit_code.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,56 +102,5 @@ int pm_daemon_say_error(pm_status status, const pm_error *error) {
                    error->message[0] != '\0' ? error->message : pm_status_sentence(status),
                    status == PM_INVALID_ARGUMENT ? "; see `proofmilld --help`" : "");
     put_line(line, 0);
-    return pm_daemon_exit_code(status);
-}
-
-int pm_daemon_exit_code(pm_status status) {
-    switch (status) {
-    case PM_OK:
-        return 0;
-    case PM_PROOF_INVALID:
-        return 1;
-    case PM_INVALID_ARGUMENT:
-    case PM_SAME_FILE:
-        return 2;
-    case PM_UNSUPPORTED:
-    case PM_NOT_THIS_KIND:
-    case PM_VERSION:
-    case PM_PROTOCOL:
-    case PM_CURVE:
-    case PM_TRUNCATED:
-    case PM_SECTION:
-    case PM_LENGTH:
-    case PM_COUNT:
-    case PM_NOT_CANONICAL:
-    case PM_NOT_ON_CURVE:
-    case PM_NOT_IN_SUBGROUP:
-    case PM_POINT_AT_INFINITY:
-    case PM_ENCODING:
-    case PM_WITNESS_MISMATCH:
-        return 3;
-    case PM_IO:
-    case PM_FILE_CHANGED:
-    case PM_NO_RANDOM:
-        return 4;
-    case PM_NO_MEMORY:
-    case PM_NO_THREADS:
-    case PM_OVER_BUDGET:
-    case PM_BUDGET_BUSY:
-        return 5;
-    case PM_NO_DEVICE:
-    case PM_DEVICE:
-        return 6;
-    case PM_UNSATISFIED:
-    case PM_SELF_VERIFY:
-        return 7;
-    case PM_BUFFER_TOO_SMALL:
-    case PM_INTERNAL:
-        return 8;
-    case PM_DEADLINE:
-        return 9;
-    case PM_CANCELLED:
-        return 130;
-    }
-    return 8; /* no status has such a number */
+    return pm_exit_code(status);
 }

@@ -2,6 +2,8 @@
 /* daemon/daemon_main.c - proofmilld: what the process is made to be, and which verb it is. */
 #include "daemon/daemon_internal.h"
 
+#include "json/exit_code.h"
+
 #include <proofmill/proofmill.h>
 
 #include <errno.h>
@@ -140,7 +142,7 @@ static int help(int n, char **arguments, const char *address, const char *runtim
     }
     char option[] = "--help", **words = calloc((size_t)n + 2, sizeof *words);
     if (words == NULL) {
-        return pm_daemon_exit_code(PM_NO_MEMORY);
+        return pm_exit_code(PM_NO_MEMORY);
     }
     memcpy(words, arguments, (size_t)n * sizeof *words);
     words[n] = option;
@@ -161,7 +163,7 @@ static int run(int n, char **arguments, const struct pm_daemon_environment *envi
     if (strcmp(word, "serve") != 0) {
         (void)fprintf(stderr, "proofmilld: there is no verb %.60s; `proofmilld --help` has them\n",
                       word);
-        return pm_daemon_exit_code(PM_INVALID_ARGUMENT);
+        return pm_exit_code(PM_INVALID_ARGUMENT);
     }
     const int n_verb = n > 0 && arguments[0][0] != '-';
     return serve(n - n_verb, arguments + n_verb, environment);
@@ -189,7 +191,7 @@ int main(int n, char **arguments) {
     const int code = run(n - 1, arguments + 1, &environment);
     if (fflush(stdout) != 0 && code == 0) {
         (void)fputs("proofmilld: standard output cannot be written\n", stderr);
-        return pm_daemon_exit_code(PM_IO);
+        return pm_exit_code(PM_IO);
     }
     return code;
 }

@@ -280,7 +280,6 @@ static void watch_cards(struct serve *serve) {
 static void tell_manager(struct serve *serve) {
     pm_engine_metrics metrics = {.struct_bytes = (uint32_t)sizeof metrics};
     char status[sizeof serve->status];
-    uint32_t n_queued = 0;
     if (serve->notify.address[0] == '\0' ||
         pm_engine_metrics_now(serve->daemon.engine, &metrics) != PM_OK) {
         return;
@@ -288,13 +287,10 @@ static void tell_manager(struct serve *serve) {
     if (serve->notify.watchdog_ms != 0) {
         (void)pm_notify_send(&serve->notify, "WATCHDOG=1");
     }
-    for (size_t i = 0; i < sizeof metrics.n_queued / sizeof metrics.n_queued[0]; i++) {
-        n_queued += metrics.n_queued[i];
-    }
     (void)snprintf(status, sizeof status,
                    "%s%u jobs run, %u wait, %" PRIu64 " done, %" PRIu64 " failed",
-                   serve->stage == DRAINING ? "ends: " : "", metrics.n_running, n_queued,
-                   metrics.n_done, metrics.n_failed);
+                   serve->stage == DRAINING ? "ends: " : "", metrics.n_running,
+                   pm_daemon_n_queued(&metrics), metrics.n_done, metrics.n_failed);
     if (serve->n_ticks % STATUS_TICKS == 0 && strcmp(status, serve->status) != 0) {
         memcpy(serve->status, status, sizeof status);
         (void)pm_notify_send(&serve->notify, "STATUS=%s", status);

@@ -28,10 +28,8 @@ static void take(struct pm_daemon *daemon, struct pm_http_sample *sample) {
                                 .n_done = metrics.n_done,
                                 .n_failed = metrics.n_failed,
                                 .n_proofs = metrics.n_proofs,
+                                .n_queued = pm_daemon_n_queued(&metrics),
                                 .n_running = metrics.n_running};
-    for (uint32_t p = PM_ENGINE_LOW; p <= PM_ENGINE_CRITICAL; ++p) {
-        sample->n_queued += metrics.n_queued[p];
-    }
     for (uint32_t p = 0; p < metrics.n_pools; ++p) {
         sample->reserved_bytes[p] = metrics.pools[p].reserved_bytes;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "daemon/service_decode.h"
 
+#include "base/characters.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -123,30 +124,10 @@ static size_t element_bytes(ProtobufCType type) {
     return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(void *);
 }
 
-/* How many bytes the character takes that begins here; 0: it is none (Unicode 15, table 3-7). */
-static size_t character_bytes(const uint8_t *at, size_t n) {
-    const uint8_t lead = at[0];
-    const size_t n_more = lead < 0x80 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
-    uint8_t low = 0x80, high = 0xbf; /* of the second byte */
-    if (lead == 0 || (lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || n_more >= n) {
-        return 0;
-    }
-    low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : low;
-    high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : high;
-    for (size_t i = 1; i <= n_more; ++i) {
-        if (at[i] < low || at[i] > high) {
-            return 0;
-        }
-        low = 0x80;
-        high = 0xbf;
-    }
-    return n_more + 1;
-}
-
 static bool is_text(struct bytes text) {
     while (text.at < text.end) {
-        const size_t n = character_bytes(text.at, left(&text));
-        if (n == 0) {
+        const size_t n = pm_utf8_bytes(text.at, left(&text));
+        if (n == 0 || text.at[0] == 0) {
             return false;
         }
         text.at += n;
@@ -370,7 +351,7 @@ static void mend_text(char *text) {
     const size_t n_bytes = strlen(text);
     size_t at = 0;
     while (at < n_bytes) {
-        const size_t n = character_bytes((const uint8_t *)text + at, n_bytes - at);
+        const size_t n = pm_utf8_bytes(text + at, n_bytes - at);
         if (n == 0) {
             text[at] = '?';
         }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "daemon/service_internal.h"
 
+#include "base/characters.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 bool pm_service_is_name(const char *name) {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789-_.:";
-    const size_t length = strlen(name);
-    return length > 0 && length < PM_ENGINE_NAME_BYTES && strspn(name, allowed) == length;
+    return pm_is_name(name, PM_ENGINE_NAME_BYTES - 1);
 }
 
 bool pm_service_may_use_path(struct pm_rpc_call *call, const char *what, const char *path) {
@@ -32,10 +31,7 @@ bool pm_service_may_use_path(struct pm_rpc_call *call, const char *what, const c
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* infos is malloc'ed; false: the call has been ended. */
-static bool list_keys(struct pm_rpc_call *call, bool with_faults, pm_engine_key_info **infos,
-                      uint32_t *n) {
-    struct pm_daemon *daemon = pm_service_daemon(call);
+bool pm_service_keys(struct pm_rpc_call *call, pm_engine_key_info **infos, uint32_t *n) {
     for (uint32_t room = 0;; room = *n + 8) { /* and for some that are registered meanwhile */
         *infos = calloc(room + 1, sizeof **infos);
         if (*infos == NULL) {
@@ -43,17 +39,12 @@ static bool list_keys(struct pm_rpc_call *call, bool with_faults, pm_engine_key_
             return false;
         }
         *n = room;
-        (void)(with_faults ? pm_daemon_list_keys(daemon, *infos, n)
-                           : pm_engine_keys(daemon->engine, *infos, n));
+        (void)pm_daemon_list_keys(pm_service_daemon(call), *infos, n);
         if (*n <= room) {
             return true;
         }
         free(*infos);
     }
-}
-
-bool pm_service_keys(struct pm_rpc_call *call, pm_engine_key_info **infos, uint32_t *n) {
-    return list_keys(call, true, infos, n);
 }
 
 /* Ends the call: the engine has no such key. One of the configuration may wait for its file. */
@@ -77,28 +68,20 @@ static void fail_without_key(struct pm_rpc_call *call, const char *name) {
 }
 
 bool pm_service_known_key(struct pm_rpc_call *call, const char *name, pm_engine_key_info *info) {
-    pm_engine_key_info *infos;
-    uint32_t n, i = 0;
+    pm_engine_key_info found;
     if (!pm_service_is_name(name)) {
         pm_rpc_fail(call, PM_RPC_INVALID_ARGUMENT,
                     "a key's name has 1 to %d letters, digits and -_.:", PM_ENGINE_NAME_BYTES - 1);
         return false;
     }
-    if (!list_keys(call, false, &infos, &n)) {
+    if (pm_engine_key_find(pm_service_daemon(call)->engine, name, &found, NULL) != PM_OK) {
+        fail_without_key(call, name);
         return false;
     }
-    while (i < n && strcmp(infos[i].name, name) != 0) {
-        ++i;
+    if (info != NULL) {
+        *info = found;
     }
-    const bool is_there = i < n;
-    if (is_there && info != NULL) {
-        *info = infos[i];
-    }
-    free(infos);
-    if (!is_there) {
-        fail_without_key(call, name);
-    }
-    return is_there;
+    return true;
 }
 
 bool pm_service_key(struct pm_rpc_call *call, const char *name, pm_engine_key_info *info) {

@@ -63,23 +63,6 @@ static bool check_register(struct pm_rpc_call *call,
             pm_service_may_use_path(call, "a constraint system", request->r1cs_path));
 }
 
-/* False: there is none of this name. */
-static bool find_key(pm_engine *engine, const char *name, pm_engine_key_info *info) {
-    uint32_t n = 0;
-    (void)pm_engine_keys(engine, NULL, &n);
-    const uint32_t n_max = n;
-    pm_engine_key_info *infos = calloc((size_t)n_max + 1, sizeof *infos);
-    bool is_there = false;
-    if (infos != NULL && pm_engine_keys(engine, infos, &n) == PM_OK) {
-        for (uint32_t i = 0; i < n && i < n_max && !is_there; ++i) {
-            is_there = strcmp(infos[i].name, name) == 0;
-            *info = infos[i];
-        }
-    }
-    free(infos);
-    return is_there;
-}
-
 static void reply_registered(struct pm_rpc_call *call, const char *name, const char *path,
                              const pm_engine_key_info *before) {
     pm_engine_key_info info;
@@ -109,9 +92,7 @@ static void register_key(struct pm_rpc_call *call,
                                    request->r1cs_path[0] != '\0' ? request->r1cs_path : NULL,
                                .digest = request->digest.len != 0 ? request->digest.data : NULL,
                                .must_fit = 1};
-    if (!find_key(daemon->engine, request->name, &before)) {
-        before = (pm_engine_key_info){0};
-    }
+    (void)pm_engine_key_find(daemon->engine, request->name, &before, NULL); /* or there is none */
     if (pm_engine_key_register(daemon->engine, &key, pm_rpc_control(call), &error) != PM_OK) {
         pm_service_fail(call, PM_MATTER_KEY, &error);
     } else {

@@ -78,9 +78,7 @@ static void view_counts(const struct pm_daemon *daemon, struct overview *overvie
     status->uptime_ms = (pm_clock_now_ns() - daemon->started_ns) / MS;
     status->is_draining = metrics->is_draining != 0;
     status->journal_is_failing = metrics->journal_is_failing != 0;
-    for (int p = 0; p < 5; ++p) {
-        status->n_queued += metrics->n_queued[p];
-    }
+    status->n_queued = pm_daemon_n_queued(metrics);
     status->n_running = metrics->n_running;
     status->n_kept = metrics->n_kept;
     status->n_done = metrics->n_done;

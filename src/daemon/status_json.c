@@ -55,14 +55,6 @@ struct numbers {
     struct pm_status_jobs jobs;
 };
 
-static uint64_t n_queued(const pm_engine_metrics *metrics) {
-    uint64_t n = 0;
-    for (uint32_t p = PM_ENGINE_LOW; p <= PM_ENGINE_CRITICAL; ++p) {
-        n += metrics->n_queued[p];
-    }
-    return n;
-}
-
 /* ---- In cuzk's shape ------------------------------------------------------------------------ */
 
 static json_t *workers_json(const struct numbers *numbers) {
@@ -127,7 +119,7 @@ static void put_cuzk(json_t *all, struct numbers *numbers) {
     pm_put(all, "allocations", allocations_json(numbers));
     pm_put_number(counters, "total_completed", metrics->n_done);
     pm_put_number(counters, "total_failed", metrics->n_failed);
-    pm_put_number(counters, "queue_depth", n_queued(metrics));
+    pm_put_number(counters, "queue_depth", pm_daemon_n_queued(metrics));
     pm_put(all, "counters", counters);
     pm_put_number(buffers, "synth_in_flight", numbers->jobs.n_preparing);
     pm_put_number(buffers, "provers_in_flight", numbers->jobs.n_proving);

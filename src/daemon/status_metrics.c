@@ -157,10 +157,8 @@ static void add_stages(struct pm_text *text, const pm_engine_metrics *metrics) {
 
 static void add_cuzk(struct pm_text *text, const struct numbers *numbers) {
     const pm_engine_metrics *metrics = &numbers->metrics;
-    uint64_t n_queued = 0, n_workers = 0;
-    for (uint32_t p = PM_ENGINE_LOW; p <= PM_ENGINE_CRITICAL; ++p) {
-        n_queued += metrics->n_queued[p];
-    }
+    const uint64_t n_queued = pm_daemon_n_queued(metrics);
+    uint64_t n_workers = 0;
     for (uint32_t d = 0; d < numbers->n_devices; ++d) {
         n_workers += numbers->devices[d].n_workers;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "daemon/http.h"
 
+#include "base/characters.h"
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -57,31 +58,10 @@ pm_status pm_text_take(struct pm_text *text, char **bytes, size_t *n_bytes, pm_e
     return PM_OK;
 }
 
-/* How many bytes the character at `from` has in UTF-8; 0: it is none. */
-static size_t character_bytes(const unsigned char *from) {
-    const unsigned char first = from[0];
-    const size_t n = first < 0x80   ? 1
-                     : first < 0xc2 ? 0
-                     : first < 0xe0 ? 2
-                     : first < 0xf0 ? 3
-                     : first < 0xf5 ? 4
-                                    : 0;
-    for (size_t i = 1; i < n; ++i) {
-        if ((from[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    if ((first == 0xe0 && from[1] < 0xa0) || (first == 0xed && from[1] > 0x9f) ||
-        (first == 0xf0 && from[1] < 0x90) || (first == 0xf4 && from[1] > 0x8f)) {
-        return 0; /* longer than it must be, a surrogate, or beyond Unicode */
-    }
-    return n;
-}
-
 void pm_text_clean(const char *from, char *out, size_t out_bytes) {
     size_t at = 0;
     while (*from != '\0') {
-        const size_t n = character_bytes((const unsigned char *)from);
+        const size_t n = pm_utf8_bytes(from, SIZE_MAX);
         const size_t n_out = n != 0 ? n : 1;
         if (at + n_out >= out_bytes) {
             break;

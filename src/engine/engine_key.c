@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "engine/engine_internal.h"
 
+#include "base/characters.h"
 #include "base/clock.h"
 #include "base/control.h"
 #include "base/memory.h"
@@ -31,12 +32,10 @@ static pm_status no_such_key(const char *name, pm_error *error) {
 /* ---- Registering ---------------------------------------------------------------------------- */
 
 static pm_status check_name(const char *name, pm_error *error) {
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:";
     const size_t length = name == NULL ? 0 : strlen(name);
     PM_FAIL_IF(length == 0 || length >= PM_ENGINE_NAME_BYTES, error, PM_INVALID_ARGUMENT,
                "a key's name has 1 to %d characters", PM_ENGINE_NAME_BYTES - 1);
-    PM_FAIL_IF(strspn(name, allowed) != length, error, PM_INVALID_ARGUMENT,
+    PM_FAIL_IF(!pm_is_name(name, length), error, PM_INVALID_ARGUMENT,
                "a key's name has letters, digits and -_.: alone");
     return PM_OK;
 }
@@ -594,4 +593,17 @@ pm_status pm_engine_keys(pm_engine *engine, pm_engine_key_info *infos, uint32_t 
     *n = n_keys;
     pm_engine_unlock(engine);
     return PM_OK;
+}
+
+pm_status pm_engine_key_find(pm_engine *engine, const char *name, pm_engine_key_info *info,
+                             pm_error *error) {
+    PM_FAIL_IF(engine == NULL || info == NULL, error, PM_INVALID_ARGUMENT,
+               "engine or info is NULL");
+    pm_engine_lock(engine);
+    const struct engine_key *key = pm_engine_find_key(engine, name);
+    if (key != NULL) {
+        fill_info(engine, key, info);
+    }
+    pm_engine_unlock(engine);
+    return key != NULL ? PM_OK : no_such_key(name, error);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "base/characters.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/control.h"
@@ -206,6 +207,51 @@ static void a_secret_is_wiped_piece_by_piece(void **state) {
     pm_memory_free(buffer);
 }
 
+static void characters_are_utf_8_or_none(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+    } cases[] = {{"", 1},
+                 {"a\xff", 1},
+                 {"\x7f", 1},
+                 {"\xc3\xbc", 2},
+                 {"\xe2\x82\xac", 3},
+                 {"\xf0\x9f\x98\x80", 4},
+                 {"\xf4\x8f\xbf\xbf", 4},
+                 {"\x80", 0},
+                 {"\xc1\x81", 0},         /* longer than it must be */
+                 {"\xe0\x9f\xbf", 0},     /* so too */
+                 {"\xf0\x8f\xbf\xbf", 0}, /* so too */
+                 {"\xed\xa0\x80", 0},     /* a surrogate */
+                 {"\xf4\x90\x80\x80", 0}, /* beyond Unicode */
+                 {"\xf5\x80\x80\x80", 0},
+                 {"\xc3", 0},
+                 {"\xe2\x82", 0},
+                 {"\xe2(\xac", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        assert_int_equal(pm_utf8_bytes(cases[i].text, SIZE_MAX), cases[i].n);
+        if (cases[i].n > 1) { /* cut off */
+            assert_int_equal(pm_utf8_bytes(cases[i].text, cases[i].n), cases[i].n);
+            assert_int_equal(pm_utf8_bytes(cases[i].text, cases[i].n - 1), 0);
+        }
+    }
+    assert_int_equal(pm_utf8_bytes("a", 0), 0);
+}
+
+static void names_have_few_characters(void **state) {
+    (void)state;
+    assert_true(pm_is_name("aZ09-_.:", 8));
+    assert_false(pm_is_name("aZ09-_.:", 7));
+    assert_false(pm_is_name("", 8));
+    static const char *const wrong[] = {" ", "a b", "a/", "\xc3\xbc", "a\n", "a\"", "@", "["};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+        assert_false(pm_is_name(wrong[i], 100));
+    }
+    assert_true(pm_same_text(NULL, NULL) && pm_same_text("a", "a"));
+    assert_false(pm_same_text(NULL, "") || pm_same_text("", NULL) || pm_same_text("a", "b"));
+}
+
 static void a_mapped_buffer_grows_where_it_is(void **state) {
     (void)state;
     pm_error error = PM_ERROR_INIT;
@@ -405,6 +451,8 @@ int main(void) {
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(ledger_is_shared_by_threads),
         cmocka_unit_test(a_secret_is_wiped_piece_by_piece),
+        cmocka_unit_test(characters_are_utf_8_or_none),
+        cmocka_unit_test(names_have_few_characters),
         cmocka_unit_test(a_mapped_buffer_grows_where_it_is),
         cmocka_unit_test(double_free_stops_the_process),
         cmocka_unit_test(sums_and_products_do_not_wrap),

@@ -3,6 +3,7 @@
  * Strictness and bytes of the JSON layer. Cases that come from a field report carry its id. The
  * inline proof and key consist of the generators of BN254: well-formed, proving nothing.
  */
+#include "json/exit_code.h"
 #include "json/json.h"
 #include "json/json_decimal.h"
 
@@ -759,8 +760,22 @@ static void test_damaged_keys_are_read_or_refused(void **state) {
     }
 }
 
+static void every_status_has_its_exit_code(void **state) {
+    (void)state;
+#define IN_RANGE(word, number, sentence) assert_in_range(pm_exit_code(PM_##word), 0, 130);
+    PM_STATUS_MAP(IN_RANGE)
+#undef IN_RANGE
+    assert_int_equal(pm_exit_code(PM_OK), 0);
+    assert_int_equal(pm_exit_code(PM_PROOF_INVALID), 1);
+    assert_int_equal(pm_exit_code(PM_IO), 4);
+    assert_int_equal(pm_exit_code(PM_OVER_BUDGET), 5);
+    assert_int_equal(pm_exit_code(PM_CANCELLED), 130);
+    assert_int_equal(pm_exit_code((pm_status)12345), 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_its_exit_code),
         cmocka_unit_test(test_moduli_are_those_of_the_library),
         cmocka_unit_test(test_decimals_convert_both_ways),
         cmocka_unit_test(test_random_bytes_convert_both_ways),
