@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "daemon/daemon_internal.h"
 #include "support/file_builder.h"
-#include "support/toy_circuits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,6 @@
 
 #include <cmocka.h>
 
-#define MIB (UINT64_C(1) << 20)
 #define STEP_NS UINT64_C(3000000000) /* far more than it takes a busy machine to find it out */
 #define STALL_MS 200
 #define GRACE_MS 150
@@ -27,21 +25,10 @@ static void F9_a_card_hangs(void **state) {
     struct cards cards;
     struct pm_daemon_hang hang = {{0}};
     char name[64] = "";
-    pm_engine *engine = NULL;
-    pm_error error = PM_ERROR_INIT;
     circuits_borrow(&circuits);
     cards_open(1, &cards);
-    const struct pm_engine_hooks hooks = cards_hooks(&cards);
-    const pm_engine_device devices[] = {{.struct_bytes = sizeof devices[0], .device = "cuda:0"},
-                                        {.struct_bytes = sizeof devices[0], .device = "cpu"}};
-    const pm_engine_options options = {.struct_bytes = sizeof options,
-                                       .n_devices = 2,
-                                       .devices = devices,
-                                       .host_bytes = 256 * MIB,
-                                       .retry_ms = 1,
-                                       .stall_ms = STALL_MS};
     cards.card[0]->latency_ns = STEP_NS;
-    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
+    pm_engine *engine = cards_engine(&cards, true, (pm_engine_options){.stall_ms = STALL_MS});
     circuits_register(&circuits, engine);
     assert_false(pm_daemon_find_hang(engine, &hang, GRACE_MS, name));
     const uint64_t began_ns = pm_clock_now_ns();
@@ -65,24 +52,6 @@ static void F9_a_card_hangs(void **state) {
     pm_engine_destroy(engine);
     cards_close(&cards);
     circuits_close(&circuits);
-}
-
-static pm_engine *open_on(struct cards *cards, const char *folder) {
-    const pm_engine_device device = {.struct_bytes = sizeof device,
-                                     .device = cards != NULL ? "cuda:0" : "cpu"};
-    const pm_engine_options options = {.struct_bytes = sizeof options,
-                                       .n_devices = 1,
-                                       .devices = &device,
-                                       .host_bytes = 256 * MIB,
-                                       .journal_path = folder,
-                                       .retry_ms = 1,
-                                       .stall_ms = 200};
-    const struct pm_engine_hooks hooks =
-        cards != NULL ? cards_hooks(cards) : (struct pm_engine_hooks){0};
-    pm_engine *engine = NULL;
-    pm_error error = PM_ERROR_INIT;
-    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
-    return engine;
 }
 
 static void await_its_threads(struct pm_engine *engine, uint32_t n_threads) {
@@ -110,7 +79,9 @@ static void F9_a_card_hangs_in_finish(void **state) {
     circuits_borrow(&circuits);
     cards_open(1, &cards);
     __atomic_store_n(&cards.holds_finish, 1, __ATOMIC_RELEASE);
-    left = open_on(&cards, folder);
+    /* A busy machine takes long for the card's own part. */
+    left =
+        cards_engine(&cards, false, (pm_engine_options){.stall_ms = 3000, .journal_path = folder});
     circuits_register(&circuits, left);
     const uint64_t job = submit_one(left, &circuits, MIMC, PM_ENGINE_NORMAL, "held");
     for (uint32_t n = 0; !pm_daemon_find_hang(left, &hang, GRACE_MS, name); ++n) {
@@ -126,7 +97,7 @@ static void F9_a_card_hangs_in_finish(void **state) {
     pm_engine_destroy(left);
     assert_true(left->is_abandoned);
 
-    pm_engine *engine = open_on(NULL, folder);
+    pm_engine *engine = cards_engine(NULL, true, (pm_engine_options){.journal_path = folder});
     expect_valid(engine, &circuits, MIMC, job);
     pm_engine_destroy(engine);
     __atomic_store_n(&cards.holds_finish, 0, __ATOMIC_RELEASE);

@@ -204,9 +204,7 @@ static void streams_out(void **state) {
         uint8_t *reply = NULL;
         size_t n_reply = 0;
         uint64_t n = 0;
-        rpc_dial_begin(channel, "/test/Count", 0, &out);
-        assert_true(rpc_dial_write(&out, cases[c], 16));
-        rpc_dial_writes_done(&out);
+        rpc_dial_request(channel, "/test/Count", 0, cases[c], 16, &out);
         for (; rpc_dial_read(&out, &reply, &n_reply); ++n) {
             assert_int_equal(n_reply, cases[c][1]);
             assert_memory_equal(reply, &n, 8); /* in order */
@@ -431,9 +429,7 @@ static void a_caller_who_goes_away_cancels(void **state) {
     const uint64_t begun = rpc_case_read(&rpc_seen.n_slow_begun);
     const uint64_t cut = rpc_case_read(&rpc_seen.n_cut);
     const uint64_t work_ms = 60000;
-    rpc_dial_begin(channel, "/test/Slow", 0, &out);
-    assert_true(rpc_dial_write(&out, &work_ms, sizeof work_ms));
-    rpc_dial_writes_done(&out);
+    rpc_dial_request(channel, "/test/Slow", 0, &work_ms, sizeof work_ms, &out);
     while (rpc_case_read(&rpc_seen.n_slow_begun) == begun) {
         test_sleep_ms(1);
     }
@@ -582,9 +578,7 @@ static void many_wait_for_one_job(void **state) {
     const uint64_t job = submit_one(engine, &circuits, LONG, PM_ENGINE_LOW, NULL);
     const struct wait_request request = {.job = job};
     for (int i = 0; i < N; ++i) {
-        rpc_dial_begin(channel, "/test/Wait", 0, &waiting[i]);
-        assert_true(rpc_dial_write(&waiting[i], &request, sizeof request));
-        rpc_dial_writes_done(&waiting[i]);
+        rpc_dial_request(channel, "/test/Wait", 0, &request, sizeof request, &waiting[i]);
     }
     assert_int_equal(grpc_call_cancel(waiting[7].call, NULL), GRPC_CALL_OK);
     for (int i = 0; i < N; ++i) {
@@ -618,9 +612,7 @@ static void changes_are_streamed(void **state) {
         size_t n_reply = 0;
         uint32_t seen = 0;
         int last = -1;
-        rpc_dial_begin(channel, "/test/Watch", 0, &out);
-        assert_true(rpc_dial_write(&out, &job, sizeof job));
-        rpc_dial_writes_done(&out);
+        rpc_dial_request(channel, "/test/Watch", 0, &job, sizeof job, &out);
         if (i == 0) {
             (void)await_job(engine, job);
         }

@@ -326,6 +326,27 @@ struct pm_engine_hooks cards_hooks(struct cards *cards) {
         .user = cards, .context = card_context, .finishing = hold_finish};
 }
 
+pm_engine *cards_engine(struct cards *cards, bool with_cpu, pm_engine_options options) {
+    enum { N_MAX = sizeof cards->card / sizeof cards->card[0] + 1 };
+    pm_engine_device devices[N_MAX];
+    const uint32_t n_cards = cards != NULL ? cards->n : 0;
+    const struct pm_engine_hooks hooks =
+        cards != NULL ? cards_hooks(cards) : (struct pm_engine_hooks){0};
+    pm_engine *engine = NULL;
+    pm_error error = PM_ERROR_INIT;
+    for (uint32_t i = 0; i < N_MAX; ++i) {
+        devices[i] = (pm_engine_device){.struct_bytes = sizeof devices[i],
+                                        .device = i < n_cards ? "cuda" : "cpu"};
+    }
+    options.struct_bytes = sizeof options;
+    options.n_devices = cards == NULL ? 1 : n_cards + with_cpu;
+    options.devices = devices;
+    options.host_bytes = options.host_bytes != 0 ? options.host_bytes : UINT64_C(512) << 20;
+    options.retry_ms = options.retry_ms != 0 ? options.retry_ms : 1;
+    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
+    return engine;
+}
+
 /* ---- The process ---------------------------------------------------------------------------- */
 
 static uint32_t count_entries(const char *path) {

@@ -71,6 +71,9 @@ struct cards {
 void cards_open(uint32_t n, struct cards *cards);
 void cards_close(struct cards *cards);
 struct pm_engine_hooks cards_hooks(struct cards *cards);
+/* An engine on them, and on the CPU behind if it is to be there; cards NULL: on the CPU alone. What
+ * options leave at 0 is a budget of 512 MiB and a millisecond before a second attempt. */
+pm_engine *cards_engine(struct cards *cards, bool with_cpu, pm_engine_options options);
 
 /* Of this process. */
 struct holdings {

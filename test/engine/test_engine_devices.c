@@ -38,22 +38,9 @@ static int close_all(void **state) {
     return 0;
 }
 
-/* n_cards of them, and the CPU behind if it is to be there. */
 static pm_engine *engine_on(struct cards *cards, bool with_cpu, pm_engine_options options) {
-    pm_engine_device devices[5];
-    const struct pm_engine_hooks hooks = cards_hooks(cards);
-    pm_engine *engine = NULL;
-    pm_error error = PM_ERROR_INIT;
-    for (uint32_t i = 0; i < 5; ++i) {
-        devices[i] = (pm_engine_device){.struct_bytes = sizeof devices[i],
-                                        .device = i < cards->n ? "cuda" : "cpu"};
-    }
-    options.struct_bytes = sizeof options;
-    options.n_devices = cards->n + with_cpu;
-    options.devices = devices;
     options.host_bytes = 256 * MIB;
-    options.retry_ms = options.retry_ms != 0 ? options.retry_ms : 1;
-    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
+    pm_engine *engine = cards_engine(cards, with_cpu, options);
     circuits_register(&circuits, engine);
     return engine;
 }

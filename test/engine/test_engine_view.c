@@ -36,23 +36,6 @@ static int close_all(void **state) {
     return 0;
 }
 
-/* A card, and the CPU behind it if it is to be there; cards NULL: the CPU alone. */
-static pm_engine *engine_on(struct cards *cards, bool with_cpu, pm_engine_options options) {
-    const pm_engine_device devices[2] = {{.struct_bytes = sizeof devices[0], .device = "cuda"},
-                                         {.struct_bytes = sizeof devices[1], .device = "cpu"}};
-    const struct pm_engine_hooks hooks =
-        cards != NULL ? cards_hooks(cards) : (struct pm_engine_hooks){0};
-    pm_engine *engine = NULL;
-    pm_error error = PM_ERROR_INIT;
-    options.struct_bytes = sizeof options;
-    options.n_devices = cards != NULL ? 1 + with_cpu : 1;
-    options.devices = cards != NULL ? devices : &devices[1];
-    options.host_bytes = options.host_bytes != 0 ? options.host_bytes : 512 * MIB;
-    options.retry_ms = 1;
-    toy_expect(pm_engine_create_with(&options, &hooks, &engine, &error), PM_OK, &error);
-    return engine;
-}
-
 static pm_engine_key_info key_info(pm_engine *engine, const char *name) {
     pm_engine_key_info keys[16];
     uint32_t n = 16, k = 0;
@@ -83,7 +66,7 @@ static void expect_steps(const pm_engine_plan_step steps[4], bool is_card) {
 /* What is planned is what one proof reserves at its most. */
 static void a_plan_is_what_is_reserved(void **state) {
     (void)state;
-    pm_engine *engine = engine_on(NULL, true, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(NULL, true, (pm_engine_options){0});
     pm_error error = PM_ERROR_INIT;
     pm_engine_plan_step steps[5];
     pm_engine_metrics metrics;
@@ -123,7 +106,7 @@ static void a_plan_is_a_device_s(void **state) {
     (void)state;
     struct cards cards;
     cards_open(1, &cards);
-    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(&cards, true, (pm_engine_options){0});
     pm_error error = PM_ERROR_INIT;
     pm_engine_plan_step card[4], cpu[4];
     uint32_t n = 4;
@@ -139,7 +122,7 @@ static void a_plan_is_a_device_s(void **state) {
 /* A key whose proofs cannot fit has no plan, and the numbers say why. */
 static void what_cannot_fit_has_no_plan(void **state) {
     (void)state;
-    pm_engine *engine = engine_on(NULL, true, (pm_engine_options){.host_bytes = MIB / 2});
+    pm_engine *engine = cards_engine(NULL, true, (pm_engine_options){.host_bytes = MIB / 2});
     pm_error error = PM_ERROR_INIT;
     pm_engine_plan_step steps[4];
     uint32_t n = 4;
@@ -186,7 +169,7 @@ static void parts_say_where_they_are(void **state) {
     struct cards cards;
     cards_open(1, &cards);
     cards.card[0]->fails_to_lock = true;
-    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(&cards, true, (pm_engine_options){0});
     pm_engine_part parts[32];
     uint64_t prepare_ns = 0, prove_ns = 0, finish_ns = 0;
     uint32_t n_failed = 0;
@@ -230,7 +213,7 @@ static void parts_are_seen_at_work(void **state) {
     struct cards cards;
     cards_open(1, &cards);
     cards.card[0]->latency_ns = UINT64_C(30000000);
-    pm_engine *engine = engine_on(&cards, false, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(&cards, false, (pm_engine_options){0});
     pm_engine_part parts[32], later[32];
     pm_error error = PM_ERROR_INIT;
     uint32_t at = 0;
@@ -260,7 +243,7 @@ static void parts_are_seen_at_work(void **state) {
 
 static void a_part_that_failed_is_told(void **state) {
     (void)state;
-    pm_engine *engine = engine_on(NULL, true, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(NULL, true, (pm_engine_options){0});
     pm_engine_part parts[32];
     circuits_register(&circuits, engine);
     const uint64_t job = submit_parts(engine, MULT3, 5, circuits_bad_witness(&circuits, MULT3));
@@ -282,12 +265,12 @@ static void parts_outlive_the_engine(void **state) {
     char *tree = file_make_tree();
     const char *folder = file_in_tree(tree, "journal");
     pm_engine_part parts[32];
-    pm_engine *engine = engine_on(NULL, true, (pm_engine_options){.journal_path = folder});
+    pm_engine *engine = cards_engine(NULL, true, (pm_engine_options){.journal_path = folder});
     circuits_register(&circuits, engine);
     const uint64_t job = submit_parts(engine, MULT3, 3, NULL);
     expect_valid(engine, &circuits, MULT3, job);
     pm_engine_destroy(engine);
-    engine = engine_on(NULL, true, (pm_engine_options){.journal_path = folder});
+    engine = cards_engine(NULL, true, (pm_engine_options){.journal_path = folder});
     parts_of(engine, job, parts, 3);
     for (uint32_t i = 0; i < 3; ++i) {
         assert_int_equal(parts[i].state, PM_ENGINE_DONE);
@@ -356,7 +339,7 @@ static void keys_are_hot_on_a_card(void **state) {
     (void)state;
     struct cards cards;
     cards_open(1, &cards);
-    pm_engine *engine = engine_on(&cards, true, (pm_engine_options){0});
+    pm_engine *engine = cards_engine(&cards, true, (pm_engine_options){0});
     pm_error error = PM_ERROR_INIT;
     circuits_register(&circuits, engine);
     expect_valid(engine, &circuits, MIMC,
