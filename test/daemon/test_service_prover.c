@@ -868,6 +868,34 @@ static void *key_call(const char *path, const char *name, const ProtobufCMessage
     return world_call(&daemon_, path, &request.base, answer, call);
 }
 
+/* A key with which no proof fits is refused with the numbers, and what had its name stays. */
+static void a_key_that_cannot_fit_takes_no_name(void **state) {
+    Proofmill__V1__RegisterKeyRequest request = PROOFMILL__V1__REGISTER_KEY_REQUEST__INIT;
+    pm_engine_key_info small = {0}, now;
+    pm_engine *tight = NULL;
+    pm_error error = PM_ERROR_INIT;
+    (void)state;
+    toy_expect(pm_engine_key_find(engine, "mult3", &small, &error), PM_OK, &error);
+    const pm_engine_options options = {.struct_bytes = sizeof options,
+                                       .host_bytes = (small.bytes + small.proof_bytes) * 4 / 3};
+    toy_expect(pm_engine_create(&options, &tight, &error), PM_OK, &error);
+    struct pm_daemon daemon = world_daemon(tight);
+    struct pm_rpc_call call;
+    request.name = world_text("mult3");
+    request.path = circuits.key_path[MULT3];
+    Proofmill__V1__Key *key = world_call(&daemon, "Prover/RegisterKey", &request.base,
+                                         &proofmill__v1__key__descriptor, NULL);
+    assert_non_null(key);
+    free_message(key);
+    request.path = circuits.key_path[LONG];
+    assert_null(world_call(&daemon, "Prover/RegisterKey", &request.base,
+                           &proofmill__v1__key__descriptor, &call));
+    expect_failure(&call, PM_RPC_OUT_OF_RANGE, "bytes");
+    toy_expect(pm_engine_key_find(tight, "mult3", &now, &error), PM_OK, &error);
+    assert_memory_equal(now.digest, small.digest, sizeof now.digest);
+    pm_engine_destroy(tight);
+}
+
 /* Who waits for a key or for room keeps no job from coming in. */
 static void calls_about_keys_have_their_own_threads(void **state) {
     static const char *const names[] = {"RegisterKey", "PreloadKey", "EvictKey", "ForgetKey"};
@@ -1127,6 +1155,7 @@ int main(void) {
         cmocka_unit_test(unknown_jobs_are_not_found),
         cmocka_unit_test(jobs_are_listed_page_by_page),
         cmocka_unit_test(calls_about_keys_have_their_own_threads),
+        cmocka_unit_test(a_key_that_cannot_fit_takes_no_name),
         cmocka_unit_test(keys_come_and_go),
         cmocka_unit_test(registrations_are_checked),
         cmocka_unit_test(keys_in_use_stay),
