@@ -49,8 +49,8 @@ const struct config_entry pm_config_entries[] = {
              "\"auto\": 256 MiB, or half of max_upload if that is less."},
     {"rpc", "max_upload", CONFIG_SIZE, AT(upload_limit_bytes), .least = MIB, .most = PIB,
      .zero = "auto",
-     .what = "The most bytes of messages and uploads on their way in, all together, of which an\n"
-             "eighth, or 16 MiB, is for messages alone; off memory.total_budget.\n"
+     .what = "The most bytes of messages and uploads on their way in, all together, of which a\n"
+             "quarter, or 32 MiB, is for messages alone; off memory.total_budget.\n"
              "\"auto\": 512 MiB, or an eighth of the budget if that is less."},
     {"rpc", "threads", CONFIG_COUNT, AT(n_threads), .least = 1, .most = 256, .initial = 8,
      .what =

@@ -44,9 +44,9 @@
 #define RPC_CANCEL_MS 2000 /* between ending calls politely and tearing their streams down */
 #define RPC_RECEIVE_MS 600000
 #define RPC_CODES 17
-/* Of the bytes that may be held, so many are for messages to come in: an eighth, at most this. */
-#define RPC_GRPC_SHARE 8
-#define RPC_GRPC_BYTES_MAX (UINT64_C(16) << 20)
+/* Of the bytes that may be held, so many are for messages to come in: a quarter, at most this. */
+#define RPC_GRPC_SHARE 4
+#define RPC_GRPC_BYTES_MAX (UINT64_C(32) << 20)
 /* A connection has at most so many calls under way for each that is left free. */
 #define RPC_CALLS_A_FREE_ONE 3
 
