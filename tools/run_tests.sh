@@ -25,7 +25,8 @@ rm -f "$results"
 status=0
 ctest --test-dir "$build" --parallel $((jobs + (jobs + 1) / 2)) \
     --output-on-failure --no-tests=error \
-    --test-output-size-passed 4000000 --test-output-size-failed 4000000 --output-junit "$results" "$@" || status=$?
+    --test-output-size-passed 4000000 --test-output-size-failed 4000000 \
+    --output-junit "$results" "$@" || status=$?
 [ -f "$results" ] || exit 1
 python3 "$here/count_tests.py" "$results" || status=1
 exit $status

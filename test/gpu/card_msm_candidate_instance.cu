@@ -26,8 +26,8 @@ int facts(int *n_warps, int *n_registers, int *local_bytes) {
         error = (int)cudaFuncGetAttributes(&attributes, accumulate_kernel);
     }
     if (error == 0) {
-        error = (int)cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &n_blocks, accumulate_kernel, SEGMENT_THREADS, SEGMENT_BYTES);
+        error = (int)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, accumulate_kernel,
+                                                                   SEGMENT_THREADS, SEGMENT_BYTES);
     }
     if (error == 0) {
         *n_warps = n_blocks * SEGMENT_THREADS / 32;
@@ -42,5 +42,4 @@ int facts(int *n_warps, int *n_registers, int *local_bytes) {
 #define CANDIDATE PM_CAT2(card_msm_candidate, CARD_MSM_CANDIDATE)
 extern "C" const struct card_msm_candidate PM_INSTANCE_NAME(CANDIDATE);
 extern "C" const struct card_msm_candidate PM_INSTANCE_NAME(CANDIDATE) = {
-    PM_STRING(CARD_MSM_CANDIDATE), launch_accumulate, launch_slices, launch_units,
-    facts};
+    PM_STRING(CARD_MSM_CANDIDATE), launch_accumulate, launch_slices, launch_units, facts};
