@@ -57,6 +57,11 @@ esac
 check_memory proofs equal 1 12 1
 check_memory verified verify 18 1
 check_memory partition partition 22 1 go limit=1 go limit=0 lent=1 go
+"$build/card_prove" "$library" several cuda:0,1 uniform 4 14 1
+case $? in
+0 | 77) ;; # one card: said so
+*) status=1 ;;
+esac
 if ! command -v compute-sanitizer >/dev/null; then
     printf 'compute-sanitizer is not installed: skipped\n'
     exit $status

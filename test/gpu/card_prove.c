@@ -6,6 +6,9 @@
  *                           form, key resident and streamed: A, B, C are the CPU's for the same r,
  * s time PRESET LOG SEED [LIMIT_GIB] latency with the key warm, the least and the median, by step
  *   verify LOG SEED         a proof of a circuit of 2^LOG rows that verifies
+ *   several DEVICES PRESET LOW HIGH SEED
+ *                           one proof over all of DEVICES ("cuda:0,1"), which is the CPU's for the
+ *                           same r, s, and how long it takes beside one on the first of them
  *   partition LOG SEED WORD...
  *                           a partition of a sector, sums against known logarithms. WORDS change
  *                           what is proved from there on: limit=GIB (of the card), pack=LOG
@@ -271,6 +274,68 @@ static void verify(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed) 
     pm_backend_cuda_close(backend);
 }
 
+/* ---- Several cards -------------------------------------------------------------------------- */
+
+static pm_context *context_of(const char *library, const char *devices) {
+    const pm_context_options options = {
+        .struct_bytes = sizeof options, .device = devices, .gpu_library = library};
+    pm_context *context = NULL;
+    CARD_PROVE_OK(pm_context_create(&options, &context, &error));
+    pm_context_set_strict(context, true);
+    return context;
+}
+
+/* The least time of a proof, each of which must be the expected one; by how many devices. */
+static double time_over(pm_context *cards, const struct subject *subject, const pm_proof *expected,
+                        uint32_t *n_devices) {
+    double least = 1e30;
+    for (int i = 0; i < ROUNDS; ++i) {
+        pm_proof proof;
+        pm_prove_options options = {.struct_bytes = sizeof options, .all_devices = 1};
+        CARD_PROVE_OK(pm_report_create(&options.report, &error));
+        const double begin_ms = card_prove_now_ms();
+        CARD_PROVE_OK(pm_prove_with_blinding(cards, subject->key, subject->witness, &some_blinding,
+                                             &options, NULL, &proof, NULL, &error));
+        const double ms = card_prove_now_ms() - begin_ms;
+        CARD_PROVE_CHECK(memcmp(&proof, expected, sizeof proof) == 0, "not the CPU's proof");
+        *n_devices = 1 + pm_report_n_parts(options.report);
+        pm_report_destroy(options.report);
+        least = ms < least ? ms : least;
+    }
+    return least;
+}
+
+static void several(const char *library, const char *devices, const char *preset, uint32_t low,
+                    uint32_t high, uint64_t seed) {
+    char first[16];
+    (void)snprintf(first, sizeof first, "%.*s", (int)strcspn(devices, ","), devices);
+    pm_context *all = context_of(library, devices), *one = context_of(library, first);
+    pm_context *cpu = context_on(NULL);
+    for (uint32_t log_n = low; log_n <= high; ++log_n) {
+        for (int kind = 0; kind < 3; ++kind) {
+            const pm_curve_id curve = kind == 0 ? PM_CURVE_BN254 : PM_CURVE_BLS12_381;
+            struct subject subject;
+            pm_proof expected;
+            uint32_t n_devices = 0;
+            CARD_PROVE_CHECK(
+                subject_open(cpu, preset, curve, kind == 2, log_n, seed + log_n, &subject),
+                "no such circuit");
+            CARD_PROVE_OK(pm_prove_with_blinding(cpu, subject.key, subject.witness, &some_blinding,
+                                                 NULL, NULL, &expected, NULL, &error));
+            const double one_ms = time_over(one, &subject, &expected, &n_devices);
+            const double all_ms = time_over(all, &subject, &expected, &n_devices);
+            (void)printf("2^%u %s %s %s: %.2f ms on one, %.2f ms on %u; the CPU's proof\n", log_n,
+                         preset, pm_curve_name(curve), kind == 2 ? "bellman" : "snarkjs", one_ms,
+                         all_ms, n_devices);
+            (void)fflush(stdout);
+            subject_close(&subject);
+        }
+    }
+    pm_context_destroy(cpu);
+    pm_context_destroy(one);
+    pm_context_destroy(all);
+}
+
 /* ---- The program ---------------------------------------------------------------------------- */
 
 static uint64_t number(int argc, char **argv, int at, uint64_t otherwise) {
@@ -281,7 +346,8 @@ int main(int argc, char **argv) {
     const struct pm_gpu_api *api = NULL;
     pm_error error = PM_ERROR_INIT;
     uint32_t n_devices = 0;
-    CARD_PROVE_CHECK(argc >= 3, "usage: card_prove LIBRARY equal|time|verify|partition|ledger ...");
+    CARD_PROVE_CHECK(argc >= 3,
+                     "usage: card_prove LIBRARY equal|time|verify|several|partition|ledger ...");
     if (pm_gpu_load(argv[1], &api, &error) != PM_OK ||
         api->device_count(&n_devices, &error) != PM_OK) {
         (void)printf("%s\n", error.message);
@@ -303,6 +369,14 @@ int main(int argc, char **argv) {
         time_proofs(api, preset, bellman ? PM_CURVE_BLS12_381 : PM_CURVE_BN254, bellman,
                     (uint32_t)number(argc, argv, 4, 20), number(argc, argv, 5, 1),
                     number(argc, argv, 6, 0) << 30);
+    } else if (strcmp(argv[2], "several") == 0) {
+        if (n_devices < 2) {
+            (void)printf("there is one device\n");
+            return 77;
+        }
+        several(argv[1], argc > 3 ? argv[3] : "cuda:0,1", argc > 4 ? argv[4] : "uniform",
+                (uint32_t)number(argc, argv, 5, 10), (uint32_t)number(argc, argv, 6, 20),
+                number(argc, argv, 7, 1));
     } else if (strcmp(argv[2], "verify") == 0) {
         verify(api, (uint32_t)number(argc, argv, 3, 24), number(argc, argv, 4, 1));
     } else {
