@@ -11,15 +11,6 @@
 /* How often one who waits for the parts looks at his control. */
 #define LOOK_INTERVAL_NS UINT64_C(10000000)
 
-static void begin_condition(pthread_cond_t *condition) {
-    pthread_condattr_t attributes;
-    /* None of these can fail with these attributes. */
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-}
-
 #define PART_ALIGNMENT UINT64_C(16)
 
 uint64_t pm_parts_bytes(uint32_t n) {
@@ -68,8 +59,9 @@ struct pm_parts *pm_parts_create(void *memory, const struct pm_spread *spread,
     parts->n = spread->n - 1;
     parts->n_readers[0] = parts->n_readers[1] = spread->n;
     parts->control = (pm_control){.struct_bytes = sizeof parts->control, .cancel = &parts->stop};
-    (void)pthread_mutex_init(&parts->lock, NULL); /* cannot fail with default attributes */
-    begin_condition(&parts->ended);
+    /* Neither can fail with these attributes. */
+    (void)pthread_mutex_init(&parts->lock, NULL);
+    (void)pm_clock_condition_init(&parts->ended);
     for (uint32_t i = 0; i < parts->n; ++i) {
         create_part(parts, spread, i, first);
     }
@@ -111,7 +103,7 @@ static void run_part(struct pm_part *part) {
     part->status = pm_execution_run(execution, execution->plan.n_steps, &part->error);
 }
 
-/* Under the lock. */
+/* Under the lock, or by the only thread left. */
 static void note_failure(struct pm_parts *parts, const struct pm_part *part) {
     const bool was_stopped = __atomic_load_n(&parts->stop, __ATOMIC_RELAXED) != 0;
     if (part->status != PM_OK && !(part->status == PM_CANCELLED && was_stopped)) {
@@ -150,13 +142,10 @@ void pm_parts_start(struct pm_parts *parts) {
 static void wait_for_all(struct pm_parts *parts, const pm_control *control) {
     (void)pthread_mutex_lock(&parts->lock);
     while (parts->n_running != 0) {
-        const uint64_t until_ns = pm_clock_now_ns() + LOOK_INTERVAL_NS;
-        const struct timespec until = {.tv_sec = (time_t)(until_ns / UINT64_C(1000000000)),
-                                       .tv_nsec = (long)(until_ns % UINT64_C(1000000000))};
         if (pm_control_stopped(control)) {
             stop(parts);
         }
-        (void)pthread_cond_timedwait(&parts->ended, &parts->lock, &until);
+        pm_clock_wait_until(&parts->ended, &parts->lock, pm_clock_now_ns() + LOOK_INTERVAL_NS);
     }
     (void)pthread_mutex_unlock(&parts->lock);
     for (uint32_t i = 0; i < parts->n; ++i) {

@@ -113,16 +113,9 @@ pm_status pm_budget_try(struct pm_budget *budget, const uint64_t *bytes,
 
 static pm_status waiter_init(struct pm_budget_waiter *waiter, const uint64_t *bytes,
                              pm_error *error) {
-    pthread_condattr_t attributes;
     *waiter = (struct pm_budget_waiter){.bytes = bytes};
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        /* The wall clock may jump. */
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        failed = failed != 0 ? failed : pthread_cond_init(&waiter->wake, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    PM_FAIL_IF(failed != 0, error, PM_NO_MEMORY, "cannot make a place in the budget's queue");
+    PM_FAIL_IF(pm_clock_condition_init(&waiter->wake) != 0, error, PM_NO_MEMORY,
+               "cannot make a place in the budget's queue");
     return PM_OK;
 }
 
@@ -152,10 +145,8 @@ static void dequeue(struct pm_budget *budget, struct pm_budget_waiter *waiter) {
 
 /* Sleeps until woken, or for POLL_MS; spurious wake-ups are the caller's to notice. */
 static void sleep_in_queue(struct pm_budget *budget, struct pm_budget_waiter *waiter) {
-    const uint64_t until_ns = pm_clock_now_ns() + POLL_MS * UINT64_C(1000000);
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / UINT64_C(1000000000)),
-                                   .tv_nsec = (long)(until_ns % UINT64_C(1000000000))};
-    (void)pthread_cond_timedwait(&waiter->wake, &budget->lock, &until);
+    pm_clock_wait_until(&waiter->wake, &budget->lock,
+                        pm_clock_now_ns() + POLL_MS * UINT64_C(1000000));
 }
 
 pm_status pm_budget_wait(struct pm_budget *budget, const uint64_t *bytes, const pm_control *control,

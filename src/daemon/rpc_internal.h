@@ -267,10 +267,8 @@ static inline void rpc_take_over(struct pm_rpc_server *server) {
 /* Says a sentence to the server's log. */
 __attribute__((format(printf, 3, 4))) void rpc_log(struct pm_rpc_server *server, pm_log_level level,
                                                    const char *format, ...);
-/* A mutex, and a condition that waits by CLOCK_MONOTONIC. */
+/* A mutex, and a condition for pm_clock_wait_until(). */
 pm_status rpc_lock_init(pthread_mutex_t *lock, pthread_cond_t *condition, pm_error *error);
-/* Until at_ns of CLOCK_MONOTONIC at the latest. */
-void rpc_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t at_ns);
 
 /* ---- rpc_listen.c, rpc_tls.c ---------------------------------------------------------------- */
 

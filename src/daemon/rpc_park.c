@@ -318,7 +318,7 @@ static void *keep_time(void *argument) {
         }
         uint64_t until_ns = room->n_watching != 0 && sample_ns < expire_ns ? sample_ns : expire_ns;
         until_ns = room->next_timeout_ns < until_ns ? room->next_timeout_ns : until_ns;
-        rpc_wait_until(&room->changed, &room->lock, until_ns);
+        pm_clock_wait_until(&room->changed, &room->lock, until_ns);
     }
     (void)pthread_mutex_unlock(&room->lock);
     return NULL;

@@ -34,22 +34,10 @@ void rpc_log(struct pm_rpc_server *server, pm_log_level level, const char *forma
 }
 
 pm_status rpc_lock_init(pthread_mutex_t *lock, pthread_cond_t *condition, pm_error *error) {
-    pthread_condattr_t monotonic;
-    int failed = pthread_condattr_init(&monotonic);
-    if (failed == 0) {
-        (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        failed = pthread_cond_init(condition, &monotonic);
-        (void)pthread_condattr_destroy(&monotonic);
-    }
+    int failed = pm_clock_condition_init(condition);
     failed = failed != 0 ? failed : pthread_mutex_init(lock, NULL);
     PM_FAIL_IF(failed != 0, error, PM_NO_MEMORY, "no memory for a lock");
     return PM_OK;
-}
-
-void rpc_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t at_ns) {
-    const struct timespec at = {.tv_sec = (time_t)(at_ns / UINT64_C(1000000000)),
-                                .tv_nsec = (long)(at_ns % UINT64_C(1000000000))};
-    (void)pthread_cond_timedwait(condition, lock, &at);
 }
 
 /* What gRPC itself complains of, which is the process's and goes to the server that was started
@@ -339,7 +327,7 @@ static bool wait_for_silence(struct pm_rpc_server *server, uint64_t at_ns, bool 
     (void)pthread_mutex_lock(&server->lock);
     while ((server->n_live != 0 || (for_grpc && server->n_stopped < RPC_FRONTS)) &&
            pm_clock_now_ns() < at_ns) {
-        rpc_wait_until(&server->less, &server->lock, at_ns);
+        pm_clock_wait_until(&server->less, &server->lock, at_ns);
     }
     const bool is_silent = server->n_live == 0 && (!for_grpc || server->n_stopped == RPC_FRONTS);
     (void)pthread_mutex_unlock(&server->lock);

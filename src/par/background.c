@@ -61,14 +61,10 @@ static void *background_main(void *argument) {
 
 pm_status pm_background_start(struct pm_background *background, void (*work)(void *argument),
                               void *argument, pm_error *error) {
-    pthread_condattr_t attributes;
     *background = (struct pm_background){.work = work, .argument = argument};
     /* None of these can fail with these attributes. */
     (void)pthread_mutex_init(&background->mutex, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&background->ended, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)pm_clock_condition_init(&background->ended);
     const int failed = pm_thread_start(&background->thread, background_main, background);
     if (failed != 0) {
         (void)pthread_cond_destroy(&background->ended);
@@ -86,14 +82,12 @@ void pm_background_stop(struct pm_background *background) {
 void pm_background_join(struct pm_background *background, const pm_control *control) {
     pthread_mutex_lock(&background->mutex);
     while (control != NULL && !background->has_ended) {
-        const uint64_t until_ns = pm_clock_now_ns() + LOOK_INTERVAL_NS;
-        const struct timespec until = {.tv_sec = (time_t)(until_ns / UINT64_C(1000000000)),
-                                       .tv_nsec = (long)(until_ns % UINT64_C(1000000000))};
         if (pm_control_stopped(control)) {
             pm_background_stop(background);
             break;
         }
-        (void)pthread_cond_timedwait(&background->ended, &background->mutex, &until);
+        pm_clock_wait_until(&background->ended, &background->mutex,
+                            pm_clock_now_ns() + LOOK_INTERVAL_NS);
     }
     pthread_mutex_unlock(&background->mutex);
     (void)pthread_join(background->thread, NULL);
