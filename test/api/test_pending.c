@@ -38,13 +38,6 @@ static int close_places(void **state) {
     return 0;
 }
 
-static pm_report *make_report(void) {
-    pm_error error = PM_ERROR_INIT;
-    pm_report *report = NULL;
-    toy_expect(pm_report_create(&report, &error), PM_OK, &error);
-    return report;
-}
-
 static const struct pm_blinding some_blinding = {.r = {0x1234, 5, 6, 7}, .s = {0x9876, 5, 4, 3}};
 
 /* ---- Choices -------------------------------------------------------------------------------- */
@@ -54,7 +47,7 @@ static const struct pm_blinding some_blinding = {.r = {0x1234, 5, 6, 7}, .s = {0
 static uint32_t try_every_choice(const struct proof_case *subject, enum place place,
                                  const pm_proof *expected) {
     pm_context *context = places.context[place];
-    pm_report *report = make_report();
+    pm_report *report = toy_report();
     /* Every choice with one circuit, a sample with the others; a sanitizer sees fewer of them. */
     const bool is_first = strstr(subject->name, names[0]) != NULL;
     const uint32_t stride = (is_first                ? 1
@@ -366,7 +359,7 @@ static void A11_a_wrong_witness_is_withheld_by_finish(void **state) {
         pm_error error = PM_ERROR_INIT;
         pm_witness *wrong = NULL;
         pm_proof proof, untouched;
-        pm_report *report = make_report();
+        pm_report *report = toy_report();
         const pm_prove_options options = {.struct_bytes = sizeof options, .report = report};
         memset(&proof, 0x5a, sizeof proof);
         untouched = proof;

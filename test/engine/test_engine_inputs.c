@@ -301,9 +301,9 @@ static void opening_parameters_is_reserved(void **state) {
     pm_engine_destroy(engine);
 }
 
-/* Keys that are idle leave for it, and those in use are waited for. */
-static void opening_parameters_waits_for_room(void **state) {
-    (void)state;
+/* An engine with room for one key while it is opened. It has "first", which is there as if a proof
+ * used it: another one waits. */
+static pm_engine *open_with_one_in_use(struct pm_sched_place **place) {
     pm_engine *engine = open_within(128 << 20, NULL);
     pm_error error = PM_ERROR_INIT;
     toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
@@ -312,12 +312,19 @@ static void opening_parameters_waits_for_room(void **state) {
     engine = open_within(opening_bytes + 1, NULL);
     toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
     toy_expect(pm_engine_key_preload(engine, "first", 0, NULL, &error), PM_OK, &error);
-    /* As if a proof used it. */
     pm_engine_lock(engine);
-    struct pm_sched_place *place =
-        &engine->sched_keys[pm_engine_find_key(engine, "first")->index].process;
-    ++place->n_users;
+    *place = &engine->sched_keys[pm_engine_find_key(engine, "first")->index].process;
+    ++(*place)->n_users;
     pm_engine_unlock(engine);
+    return engine;
+}
+
+/* Keys that are idle leave for it, and those in use are waited for. */
+static void opening_parameters_waits_for_room(void **state) {
+    (void)state;
+    struct pm_sched_place *place = NULL;
+    pm_engine *engine = open_with_one_in_use(&place);
+    pm_error error = PM_ERROR_INIT;
     toy_expect(register_long(engine, "second", pm_clock_now_ns() + UINT64_C(150000000), &error),
                PM_DEADLINE, &error);
     assert_int_equal(only_key(engine).tier, PM_ENGINE_WARM);
@@ -343,19 +350,9 @@ static void *register_second(void *engine) {
 /* Keys are registered one at a time; who waits for that can be called off as well. */
 static void registering_waits_no_longer_than_it_may(void **state) {
     (void)state;
-    pm_engine *engine = open_within(128 << 20, NULL);
+    struct pm_sched_place *place = NULL;
+    pm_engine *engine = open_with_one_in_use(&place);
     pm_error error = PM_ERROR_INIT;
-    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
-    const uint64_t opening_bytes = host_pool(engine).peak_bytes;
-    pm_engine_destroy(engine);
-    engine = open_within(opening_bytes + 1, NULL);
-    toy_expect(register_long(engine, "first", 0, &error), PM_OK, &error);
-    toy_expect(pm_engine_key_preload(engine, "first", 0, NULL, &error), PM_OK, &error);
-    pm_engine_lock(engine);
-    struct pm_sched_place *place =
-        &engine->sched_keys[pm_engine_find_key(engine, "first")->index].process;
-    ++place->n_users; /* as if a proof used it: the second one waits for room */
-    pm_engine_unlock(engine);
     pthread_t waits;
     void *result = NULL;
     assert_int_equal(pthread_create(&waits, NULL, register_second, engine), 0);

@@ -82,13 +82,6 @@ static int close_all(void **state) {
     return 0;
 }
 
-static pm_report *make_report(void) {
-    pm_error error = PM_ERROR_INIT;
-    pm_report *report = NULL;
-    toy_expect(pm_report_create(&report, &error), PM_OK, &error);
-    return report;
-}
-
 /* What the plan says of the key is what the key holds on the card. */
 static void expect_key_as_planned(const pm_key *key, const pm_report *report) {
     const struct pm_plan_buffer *planned = pm_plan_find(&report->plan.plan, PM_BUFFER_KEY_DEVICE);
@@ -105,7 +98,7 @@ static void evict(pm_key *key) {
 
 static uint32_t try_every_choice(const struct proof_case *subject, int card,
                                  const pm_proof *expected) {
-    pm_report *report = make_report();
+    pm_report *report = toy_report();
     /* Without a divisor in common with the number of choices: every value of each comes up. */
     const uint32_t most = subject->n_vars > 500 ? 11 : strstr(subject->name, "mult3") ? 1 : 5;
     const uint32_t stride = PM_TEST_IS_SANITIZED ? 7 * most + 12 : most;
@@ -204,7 +197,7 @@ static uint32_t try_every_manner(const struct proof_case *subject, int card,
                                                                                       : 13;
     const uint32_t stride = PM_TEST_IS_SANITIZED ? 4 * most + 9 : most;
     uint32_t n_proofs = 0;
-    pm_report *report = make_report();
+    pm_report *report = toy_report();
     for (uint32_t i = (uint32_t)card % stride; i < 2 * 3 * 2 * 3 * 3; i += stride) {
         const struct manner manner = {.form = (pm_scalar_form)(i % 2),
                                       .vectors = (enum lent_vectors)(i / 2 % 3),

@@ -268,20 +268,6 @@ static void wrong_sums_never_leave(void **state) {
 
 /* ---- Secrets -------------------------------------------------------------------------------- */
 
-/* Those of the witness that nothing else can be: whole elements of the field. */
-static void expect_no_scalar_left(const struct proof_case *subject) {
-    uint32_t n_looked_for = 0;
-    for (uint64_t i = subject->n_inputs; i < subject->n_vars && n_looked_for < 16; ++i) {
-        uint64_t scalar[PM_FR_LIMBS_MAX];
-        memcpy(scalar, subject->values + i * PM_FR_BYTES, sizeof scalar);
-        if (scalar[1] != 0 && scalar[2] != 0 && scalar[3] != 0) {
-            assert_false(fake_gpu_holds(scalar, sizeof scalar));
-            ++n_looked_for;
-        }
-    }
-    assert_true(n_looked_for >= 4);
-}
-
 /* The key stays on the card, and the page-locked memory with the backend. Neither holds a scalar of
  * a witness when its proof has ended, or was refused for the last of its scalars. */
 static void no_scalar_of_a_witness_stays(void **state) {
@@ -296,7 +282,7 @@ static void no_scalar_of_a_witness_stays(void **state) {
     prove_well(&subject);
     assert_true(fake_gpu_n_packed() >= subject.n_vars);
     assert_true(fake_gpu.live_bytes[PM_GPU_ONCE] > 0 && fake_gpu.live_bytes[PM_GPU_PINNED] > 0);
-    expect_no_scalar_left(&subject);
+    proof_case_expect_absent(&subject, fake_gpu_holds);
     lent_arrays_make(&subject, PM_SCALAR_CANONICAL, LENT_NO_VECTORS, false, &lent);
     memset((uint8_t *)(uintptr_t)lent.assignment.aux +
                (subject.n_vars - subject.n_inputs - 1) * PM_FR_BYTES,
@@ -306,7 +292,7 @@ static void no_scalar_of_a_witness_stays(void **state) {
                PM_NOT_CANONICAL, &error);
     lent_arrays_close(&lent);
     assert_true(fake_gpu_n_packed() >= 2 * subject.n_vars);
-    expect_no_scalar_left(&subject);
+    proof_case_expect_absent(&subject, fake_gpu_holds);
     evict(&subject);
     proof_case_close(&subject);
 }

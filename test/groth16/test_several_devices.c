@@ -79,13 +79,6 @@ static int close_all(void **state) {
     return 0;
 }
 
-static pm_report *make_report(void) {
-    pm_error error = PM_ERROR_INIT;
-    pm_report *report = NULL;
-    toy_expect(pm_report_create(&report, &error), PM_OK, &error);
-    return report;
-}
-
 static void evict(pm_key *key) {
     assert_int_equal(pm_resident_evict(key), 0);
     for (uint32_t i = 0; i < N_CARDS; ++i) {
@@ -214,7 +207,7 @@ static void expect_shares_as_planned(const pm_key *key, const pm_report *report,
 
 static uint32_t try_choices(const struct proof_case *subject, const pm_proof *expected,
                             uint32_t first_choice, uint32_t stride) {
-    pm_report *report = make_report();
+    pm_report *report = toy_report();
     uint32_t n_done = 0;
     for (uint32_t i = first_choice; i < 4 * 3 * 4; i += stride) {
         const int width = (int)(i % 2);
@@ -281,7 +274,7 @@ static void toy_circuits_give_the_proof_of_the_cpu(void **state) {
     uint32_t n_shared = 0;
     for (size_t i = 0; i < 2 * n_toy_cases; ++i) {
         struct toy toy;
-        pm_report *report = make_report();
+        pm_report *report = toy_report();
         toy_open(cpu, i % 2 == 0 ? PM_CURVE_BN254 : PM_CURVE_BLS12_381, &toy_cases[i / 2], &toy);
         for (uint32_t choice = 0; choice < 2 * 2 * 3; ++choice) {
             pm_error error = PM_ERROR_INIT;
@@ -345,7 +338,7 @@ static void prove_lent(const struct proof_case *subject, uint32_t i, const pm_pr
 /* Each array is given back once, by whoever is the last to have read it. */
 static void every_assignment_gives_the_proof_of_the_cpu(void **state) {
     (void)state;
-    pm_report *report = make_report();
+    pm_report *report = toy_report();
     uint32_t n_proofs = 0;
     for (uint32_t i = 0; i < N_NAMES; ++i) {
         for (int kind = CASE_ZKEY; kind < CASE_KINDS; ++kind) {

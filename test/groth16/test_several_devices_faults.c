@@ -574,19 +574,6 @@ static void a_budget_counts_every_device(void **state) {
 
 /* ---- Secrets --------------------------------------------------------------------------------- */
 
-static void expect_no_scalar_left(const struct proof_case *subject) {
-    uint32_t n_looked_for = 0;
-    for (uint64_t i = subject->n_inputs; i < subject->n_vars && n_looked_for < 16; ++i) {
-        uint64_t scalar[PM_FR_LIMBS_MAX];
-        memcpy(scalar, subject->values + i * PM_FR_BYTES, sizeof scalar);
-        if (scalar[1] != 0 && scalar[2] != 0 && scalar[3] != 0) {
-            assert_false(fake_gpu_holds(scalar, sizeof scalar));
-            ++n_looked_for;
-        }
-    }
-    assert_true(n_looked_for >= 4);
-}
-
 /* On no device, and in no page-locked memory, of proofs that succeed, fail and are refused. */
 static void no_scalar_of_a_witness_stays(void **state) {
     (void)state;
@@ -598,13 +585,13 @@ static void no_scalar_of_a_witness_stays(void **state) {
     prove_well(&subject, 3);
     assert_true(fake_gpu_n_packed() >= 2 * subject.n_vars);
     assert_true(fake_gpu.live_bytes[PM_GPU_ONCE] > 0 && fake_gpu.live_bytes[PM_GPU_PINNED] > 0);
-    expect_no_scalar_left(&subject);
+    proof_case_expect_absent(&subject, fake_gpu_holds);
     for (uint64_t n = 5; n < 60; n += 9) {
         renew(3);
         fake_gpu.failing_device = 1 + (uint32_t)n % 2;
         fake_gpu.fail_call_at = n;
         n_ended += prove_badly(&subject, 3, 0, NULL, &n_parts, &error) != PM_OK;
-        expect_no_scalar_left(&subject);
+        proof_case_expect_absent(&subject, fake_gpu_holds);
     }
     assert_true(n_ended >= 3);
     renew(3);

@@ -6,6 +6,7 @@
 #include "io/cursor.h"
 #include "io/guard.h"
 #include "support/file_builder.h"
+#include "support/late_wish.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +21,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -144,29 +144,16 @@ static void fifos_are_read_up_to_the_bound(void **state) {
     (void)signal(SIGPIPE, SIG_DFL);
 }
 
-/* The wish to stop comes while nothing happens that it could interrupt. */
-static int wish;
-
-static void *wish_later(void *unused) {
-    const struct timespec wait = {.tv_nsec = 60000000};
-    (void)unused;
-    (void)nanosleep(&wait, NULL);
-    __atomic_store_n(&wish, 1, __ATOMIC_RELAXED);
-    return NULL;
-}
-
 static void expect_left_when_asked(const char *path) {
-    const pm_control wishing = {.struct_bytes = (uint32_t)sizeof wishing, .cancel = &wish};
     const pm_control late = {.struct_bytes = (uint32_t)sizeof late,
                              .deadline_ns = pm_clock_now_ns() + 50000000};
+    struct late_wish wish;
     struct pm_mapping mapping;
-    pthread_t thread;
-    wish = 0;
-    assert_int_equal(pthread_create(&thread, NULL, wish_later, NULL), 0);
+    late_wish_begin(&wish);
     assert_int_equal(
-        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &wishing, &mapping, NULL),
+        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &wish.control, &mapping, NULL),
         PM_CANCELLED);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    late_wish_end(&wish);
     assert_int_equal(pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, &late, &mapping, NULL),
                      PM_DEADLINE);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
+#include "support/late_wish.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +21,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -320,24 +320,11 @@ static void closed_pipe_is_an_error_not_a_signal(void **state) {
     assert_int_equal(count_entries(tree), 1);
 }
 
-/* The wish to stop comes while nothing happens that it could interrupt. */
-static int wish;
-
-static void *wish_later(void *unused) {
-    const struct timespec wait = {.tv_nsec = 60000000};
-    (void)unused;
-    (void)nanosleep(&wait, NULL);
-    __atomic_store_n(&wish, 1, __ATOMIC_RELAXED);
-    return NULL;
-}
-
 static pm_status write_until_the_wish(const pm_output *outputs, size_t n) {
-    const pm_control control = {.struct_bytes = (uint32_t)sizeof control, .cancel = &wish};
-    pthread_t thread;
-    wish = 0;
-    assert_int_equal(pthread_create(&thread, NULL, wish_later, NULL), 0);
-    const pm_status status = pm_output_write_all(outputs, n, &control, NULL);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    struct late_wish wish;
+    late_wish_begin(&wish);
+    const pm_status status = pm_output_write_all(outputs, n, &wish.control, NULL);
+    late_wish_end(&wish);
     return status;
 }
 

@@ -168,6 +168,20 @@ pm_status proof_case_verify(const struct proof_case *proof_case, const pm_proof 
                      proof_case->n_inputs - 1, proof, NULL);
 }
 
+void proof_case_expect_absent(const struct proof_case *proof_case,
+                              bool (*holds)(const void *bytes, size_t n_bytes)) {
+    uint32_t n_looked_for = 0;
+    for (uint64_t i = proof_case->n_inputs; i < proof_case->n_vars && n_looked_for < 16; ++i) {
+        uint64_t scalar[PM_FR_LIMBS_MAX];
+        memcpy(scalar, proof_case->values + i * PM_FR_BYTES, sizeof scalar);
+        if (scalar[1] != 0 && scalar[2] != 0 && scalar[3] != 0) {
+            assert_false(holds(scalar, sizeof scalar));
+            ++n_looked_for;
+        }
+    }
+    assert_true(n_looked_for >= 4);
+}
+
 /* ---- Arrays to lend ------------------------------------------------------------------------- */
 
 /* The array ends where its last page does, so that one byte too many is one too many. */

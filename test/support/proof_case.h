@@ -41,6 +41,10 @@ bool proof_case_open(pm_context *context, const char *name, enum proof_case_kind
 void proof_case_close(struct proof_case *proof_case);
 /* Whether the proof holds for the case's public signals. */
 pm_status proof_case_verify(const struct proof_case *proof_case, const pm_proof *proof);
+/* Fails the running test if holds() finds one of the witness's scalars, of those that nothing else
+ * can be: whole elements of the field. */
+void proof_case_expect_absent(const struct proof_case *proof_case,
+                              bool (*holds)(const void *bytes, size_t n_bytes));
 
 enum lent_vectors { LENT_NO_VECTORS, LENT_A_B, LENT_A_B_C };
 

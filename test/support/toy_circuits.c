@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "support/toy_circuits.h"
 
+#include <proofmill/experimental.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,4 +116,11 @@ void toy_close(struct toy *toy) {
     pm_vk_destroy(toy->vk);
     pm_key_destroy(toy->key);
     memset(toy, 0, sizeof *toy);
+}
+
+pm_report *toy_report(void) {
+    pm_error error = PM_ERROR_INIT;
+    pm_report *report = NULL;
+    toy_expect(pm_report_create(&report, &error), PM_OK, &error);
+    return report;
 }

@@ -41,5 +41,7 @@ pm_witness *toy_witness(pm_context *context, pm_curve_id curve, const int64_t *v
 pm_context *toy_context(uint32_t threads, pm_arithmetic arithmetic);
 /* Fails the running test with the error's sentence unless status is expected. */
 void toy_expect(pm_status status, pm_status expected, const pm_error *error);
+/* For pm_report_destroy(). Fails the running test when there is none. */
+pm_report *toy_report(void);
 
 #endif
