@@ -585,6 +585,8 @@ typedef struct pm_prove_stats {
     const char *device;                   /* that made the proof: "cpu", "cuda:0"; static */
     char device_why[PM_DEVICE_WHY_BYTES]; /* why it was this one */
     uint64_t device_peak_bytes;           /* the most that the proof held of its memory */
+    /* CLOCK_MONOTONIC: when the proof had the device to itself. 0: never, as on the CPU. */
+    uint64_t device_taken_ns, device_left_ns;
 } pm_prove_stats;
 
 /*

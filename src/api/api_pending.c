@@ -634,7 +634,9 @@ static void write_stats(const struct pm_pending *pending, pm_prove_stats *stats)
                                .form = (uint32_t)plan->choices.form,
                                .residency = (uint32_t)plan->choices.key,
                                .b2 = (uint32_t)plan->choices.b2,
-                               .device = plan->device_name};
+                               .device = plan->device_name,
+                               .device_taken_ns = execution->lock_taken_ns,
+                               .device_left_ns = execution->lock_left_ns};
     if (plan->device_pool != PM_POOL_HOST) {
         measured.device_peak_bytes =
             pm_ledger_pool_peak_bytes(&execution->ledger, plan->device_pool);

@@ -165,7 +165,9 @@ static pm_status take_lock(struct pm_execution *execution, pm_error *error) {
     }
     const uint64_t begin_ns = pm_clock_now_ns();
     PM_TRY(table->lock(execution->backend, &execution->plan, execution->data.control, error));
-    record->lock_wait_ns = pm_clock_now_ns() - begin_ns;
+    const uint64_t now_ns = pm_clock_now_ns();
+    record->lock_wait_ns = now_ns - begin_ns;
+    execution->lock_taken_ns = execution->lock_taken_ns == 0 ? now_ns : execution->lock_taken_ns;
     execution->lock_held = true;
     leave_beside(execution);
     return PM_OK;
@@ -174,6 +176,7 @@ static pm_status take_lock(struct pm_execution *execution, pm_error *error) {
 static void drop_lock(struct pm_execution *execution) {
     if (execution->lock_held) {
         execution->lock_held = false;
+        execution->lock_left_ns = pm_clock_now_ns();
         execution->backend->table->unlock(execution->backend);
     }
 }

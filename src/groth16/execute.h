@@ -65,9 +65,10 @@ struct pm_execution {
     uint32_t next_step;
     uint32_t n_divergences;
     bool lock_held, beside_held;
-    uint64_t held_mask;     /* buffers that stand in the ledger now */
-    uint64_t returned_mask; /* lent arrays that have been given back */
-    pm_status failed;       /* of the step that failed; nothing more runs */
+    uint64_t lock_taken_ns, lock_left_ns; /* CLOCK_MONOTONIC: the first time, the last; 0: never */
+    uint64_t held_mask;                   /* buffers that stand in the ledger now */
+    uint64_t returned_mask;               /* lent arrays that have been given back */
+    pm_status failed;                     /* of the step that failed; nothing more runs */
 };
 
 /* Runs the steps from next_step up to, not including, `until`. After a failure everything that the

@@ -77,6 +77,7 @@ static uint32_t try_every_choice(const struct proof_case *subject, enum place pl
         toy_expect(status, PM_OK, &error);
         assert_memory_equal(&proof, expected, sizeof proof);
         report_expect_as_planned(report);
+        assert_true((stats.device_taken_ns != 0) == (place != PLACE_CPU));
         assert_true(options.form == 0 || stats.form == options.form);
         assert_true(options.residency == 0 || stats.residency == options.residency);
         assert_true(options.b2 == 0 || stats.b2 == options.b2);

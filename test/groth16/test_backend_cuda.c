@@ -96,6 +96,28 @@ static void evict(pm_key *key) {
 
 /* ---- Choices -------------------------------------------------------------------------------- */
 
+/* What needs the card lies within the time in which the proof had it to itself, all else outside.
+ */
+static void expect_turn(const pm_report *report, const pm_prove_stats *stats) {
+    const pm_proof_plan *plan = pm_report_plan(report);
+    assert_true(stats->device_taken_ns != 0);
+    for (uint32_t i = 0; i < pm_proof_plan_n_steps(plan); ++i) {
+        pm_planned_step planned;
+        pm_measured_step measured;
+        assert_int_equal(pm_proof_plan_step(plan, i, &planned), PM_OK);
+        assert_int_equal(pm_report_step(report, i, &measured), PM_OK);
+        if (planned.in_device_lock) {
+            assert_true(measured.begin_ns + measured.lock_wait_ns <= stats->device_taken_ns ||
+                        measured.begin_ns >= stats->device_taken_ns);
+            assert_true(measured.end_ns > stats->device_taken_ns);
+            assert_true(measured.end_ns <= stats->device_left_ns);
+        } else {
+            assert_true(measured.end_ns <= stats->device_taken_ns ||
+                        measured.begin_ns >= stats->device_left_ns);
+        }
+    }
+}
+
 static uint32_t try_every_choice(const struct proof_case *subject, int card,
                                  const pm_proof *expected) {
     pm_report *report = toy_report();
@@ -124,6 +146,7 @@ static uint32_t try_every_choice(const struct proof_case *subject, int card,
         toy_expect(status, PM_OK, &error);
         assert_memory_equal(&proof, expected, sizeof proof);
         report_expect_as_planned(report);
+        expect_turn(report, &stats);
         expect_key_as_planned(subject->key, report);
         assert_true(options.residency == 0 || stats.residency == options.residency);
         assert_true(options.form == 0 || stats.form == options.form);
