@@ -389,6 +389,8 @@ typedef struct pm_engine_device_info {
     uint64_t total_bytes,
         reserved_bytes; /* of its memory; total 0: the process's, or not counted */
     uint64_t busy_ns;   /* in which at least one worker was computing */
+    uint64_t held_ns;   /* of a card: in which a proof had it to itself; counted once it is
+                           finished */
     uint64_t n_proofs, n_faults;
     uint64_t jobs[8]; /* of its workers; 0: idle */
     char name[64];    /* "cpu", "cuda:0" */
@@ -481,6 +483,9 @@ typedef struct pm_engine_event {
     uint32_t stage; /* a pm_engine_stage */
     uint32_t state; /* JOB: a pm_engine_state; KEY: a pm_engine_tier */
     int32_t status;
+    /* END of PM_ENGINE_STAGE_FINISH, well, on a card: when the proof had the card to itself, of
+     * CLOCK_MONOTONIC. 0: not so. */
+    uint64_t taken_ns, left_ns;
     char key[PM_ENGINE_NAME_BYTES];
 } pm_engine_event;
 

@@ -213,6 +213,7 @@ static void fill_info(const struct pm_engine *engine, uint32_t index, pm_engine_
                                     .n_express = device->n_express,
                                     .status = (int32_t)device->status,
                                     .busy_ns = device->busy_ns,
+                                    .held_ns = device->held_ns,
                                     .n_proofs = device->n_proofs,
                                     .n_faults = device->n_faults};
     if (device->n_running != 0) {

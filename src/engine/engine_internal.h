@@ -85,7 +85,7 @@ struct engine_device {
     uint32_t n_workers, n_express, n_threads;
     uint64_t vram_bytes, asked_vram_bytes;
     uint32_t n_running; /* steps that compute on it */
-    uint64_t busy_since_ns, busy_ns;
+    uint64_t busy_since_ns, busy_ns, held_ns;
     uint64_t n_proofs, n_faults;
     pm_status status;     /* why it was quarantined */
     bool was_quarantined; /* as last seen */
@@ -150,6 +150,7 @@ struct engine_part {
     bool is_overdue;     /* its device is taken for hung */
     uint32_t wrong_mask; /* devices whose proofs of it did not verify */
     uint64_t step_began_ns;
+    uint64_t taken_ns, left_ns; /* CLOCK_MONOTONIC: when it had a card to itself; 0: it had not */
     /* For who asks: where it is or was, and what of its attempts failed. */
     int32_t device;
     uint32_t worker, n_attempts;

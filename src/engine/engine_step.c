@@ -123,13 +123,16 @@ static pm_status prove(struct step *step, pm_error *error) {
 
 static pm_status finish(struct step *step, pm_error *error) {
     const struct pm_engine *engine = step->engine;
+    pm_prove_stats stats = {.struct_bytes = sizeof stats};
     pm_pending *pending = step->part->pending;
     step->part->pending = NULL;
     if (engine->hooks.finishing != NULL) {
         engine->hooks.finishing(engine->hooks.user, engine->devices[step->device].is_card);
     }
     const pm_status status =
-        pm_prove_finish(pending, &step->control, &step->part->proof, NULL, error);
+        pm_prove_finish(pending, &step->control, &step->part->proof, &stats, error);
+    step->part->taken_ns = stats.device_taken_ns;
+    step->part->left_ns = stats.device_left_ns;
     pm_engine_close_input(step->part);
     return status;
 }
@@ -351,6 +354,9 @@ static void end(struct pm_engine *engine, struct step *step, pm_status status, p
     step->part->step_ns[step->at] += took_ns;
     if (status == PM_OK) {
         pm_engine_measure(engine, stage, took_ns);
+    }
+    if (status == PM_OK && step->at == PM_ENGINE_STEP_FINISH) {
+        engine->devices[step->device].held_ns += step->part->left_ns - step->part->taken_ns;
     }
     pm_engine_event_step(engine, false, job, step->index, (int32_t)step->device, step->worker,
                          stage, status);

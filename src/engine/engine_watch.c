@@ -60,6 +60,10 @@ void pm_engine_event_step(struct pm_engine *engine, bool begins, const struct en
     event->worker = worker;
     event->stage = (uint32_t)stage;
     event->status = (int32_t)status;
+    if (!begins && status == PM_OK && stage == PM_ENGINE_STAGE_FINISH) {
+        event->taken_ns = job->parts[part].taken_ns;
+        event->left_ns = job->parts[part].left_ns;
+    }
     memcpy(event->key, job->key_name, sizeof event->key);
 }
 

@@ -714,6 +714,7 @@ static void events_tell_the_story(void **state) {
         after = event.sequence;
         n_begun += event.kind == PM_ENGINE_EVENT_BEGIN;
         n_ended += event.kind == PM_ENGINE_EVENT_END && event.status == PM_OK;
+        assert_int_equal(event.taken_ns, 0); /* there is no card */
         n_keys += event.kind == PM_ENGINE_EVENT_KEY && event.state == PM_ENGINE_WARM;
         if (event.kind == PM_ENGINE_EVENT_JOB) {
             assert_int_equal(event.job, job);
@@ -734,6 +735,7 @@ static void events_tell_the_story(void **state) {
     assert_int_equal(device.n_proofs, 1);
     assert_int_equal(device.n_busy, 0);
     assert_true(device.busy_ns > 0);
+    assert_int_equal(device.held_ns, 0);
     pm_engine_destroy(engine);
 }
 

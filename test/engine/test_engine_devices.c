@@ -53,6 +53,31 @@ static pm_engine_device_info device_info(pm_engine *engine, uint32_t device) {
     return infos[device];
 }
 
+/* A card is one proof's at a time, and what the events say of that is what it counts. */
+static void expect_turns(pm_engine *engine, uint32_t device, uint32_t n_proofs) {
+    pm_engine_event event, turns[32];
+    const pm_engine_device_info info = device_info(engine, device);
+    uint64_t held_ns = 0;
+    uint32_t n = 0;
+    for (uint64_t after = 0; pm_engine_next_event(engine, after, 0, &event) == PM_OK;
+         after = event.sequence) {
+        if (event.taken_ns == 0 || event.device != (int32_t)device) {
+            continue;
+        }
+        assert_true(event.kind == PM_ENGINE_EVENT_END && event.stage == PM_ENGINE_STAGE_FINISH);
+        assert_true(event.taken_ns < event.left_ns && event.left_ns <= event.at_ns);
+        for (uint32_t i = 0; i < n; ++i) {
+            assert_true(turns[i].left_ns <= event.taken_ns || event.left_ns <= turns[i].taken_ns);
+        }
+        assert_true(n < sizeof turns / sizeof turns[0]);
+        turns[n++] = event;
+        held_ns += event.left_ns - event.taken_ns;
+    }
+    assert_int_equal(n, n_proofs);
+    assert_int_equal(held_ns, info.held_ns);
+    assert_true(info.held_ns <= info.busy_ns);
+}
+
 static void cards_share_the_work(void **state) {
     (void)state;
     struct cards cards;
@@ -77,6 +102,8 @@ static void cards_share_the_work(void **state) {
     /* A16: each proof ran where it was said to. */
     assert_int_equal(cards.card[0]->n_violations + cards.card[1]->n_violations, 0);
     assert_true(cards.card[0]->n_locks >= a.n_proofs && cards.card[1]->n_locks >= b.n_proofs);
+    expect_turns(engine, 0, (uint32_t)a.n_proofs);
+    expect_turns(engine, 1, (uint32_t)b.n_proofs);
     expect_books(engine);
     pm_engine_destroy(engine);
     cards_close(&cards);
