@@ -61,7 +61,7 @@ target_link_options(proofmill_gpu PRIVATE LINKER:--exclude-libs,ALL)
 pm_gpu_add_instances(pm_gpu_card card_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_kernels_instance.cu)
 file(GLOB card_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_*.c)
-list(FILTER card_sources EXCLUDE REGEX "card_(msm_|prove)")
+list(FILTER card_sources EXCLUDE REGEX "card_(msm_|prove|engine)")
 add_executable(card_test EXCLUDE_FROM_ALL ${card_sources} ${card_objects}
                ${PROJECT_SOURCE_DIR}/test/gpu/card_device.cu)
 target_include_directories(card_test PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
@@ -107,6 +107,21 @@ target_include_directories(card_prove PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJE
 target_link_libraries(card_prove PRIVATE pm_flags proofmill_static ${CMAKE_DL_LIBS} m)
 target_compile_definitions(card_prove PRIVATE _GNU_SOURCE)
 
+# Many proofs through the engine, whose SQLite goes into the program: a machine with a card need not
+# have it.
+if(TARGET pm_engine)
+    find_library(PM_SQLITE_ARCHIVE libsqlite3.a)
+endif()
+if(PM_SQLITE_ARCHIVE)
+    add_executable(card_engine EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_engine.c
+                   ${PROJECT_SOURCE_DIR}/test/gpu/card_engine_report.c
+                   ${PROJECT_SOURCE_DIR}/bench/synthetic.c
+                   ${PROJECT_SOURCE_DIR}/bench/synthetic_plan.c $<TARGET_OBJECTS:pm_engine>)
+    target_include_directories(card_engine PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+    target_link_libraries(card_engine PRIVATE pm_flags pm_sched proofmill_static
+                          ${PM_SQLITE_ARCHIVE} ${CMAKE_DL_LIBS} m)
+endif()
+
 include(${PROJECT_SOURCE_DIR}/test/gpu/driver_watch.cmake)
 
 file(GLOB bench_instances CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*_instance.cu)
@@ -124,3 +139,6 @@ install(TARGETS proofmill_gpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test card_prove
                   proofmill-gpu-bench driver_watch)
+if(TARGET card_engine)
+    add_dependencies(gpu_programs card_engine)
+endif()

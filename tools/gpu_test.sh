@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # Tests the CUDA library on this machine's card: everything at full size, then proofs whose plan and
-# ledger are laid beside the calls that the driver gets, then small sizes under each tool of
-# compute-sanitizer, where it is installed.
+# ledger are laid beside the calls that the driver gets, then many proofs through the engine, then
+# small sizes under each tool of compute-sanitizer, where it is installed.
 #
 #   tools/gpu_test.sh BUILD_DIR     a build of the preset gpu
 set -uo pipefail
@@ -62,6 +62,9 @@ case $? in
 0 | 77) ;; # one card: said so
 *) status=1 ;;
 esac
+if [ -x "$build/card_engine" ]; then
+    "$build/card_engine" "$library" 12 6 1 || status=1
+fi
 if ! command -v compute-sanitizer >/dev/null; then
     printf 'compute-sanitizer is not installed: skipped\n'
     exit $status
