@@ -115,6 +115,7 @@ endif()
 if(PM_SQLITE_ARCHIVE)
     add_executable(card_engine EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_engine.c
                    ${PROJECT_SOURCE_DIR}/test/gpu/card_engine_report.c
+                   ${PROJECT_SOURCE_DIR}/test/gpu/card_engine_samples.c
                    ${PROJECT_SOURCE_DIR}/bench/synthetic.c
                    ${PROJECT_SOURCE_DIR}/bench/synthetic_plan.c $<TARGET_OBJECTS:pm_engine>)
     target_include_directories(card_engine PRIVATE ${PROJECT_SOURCE_DIR}/bench)

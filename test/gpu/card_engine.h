@@ -53,6 +53,10 @@ struct card_engine_run {
 /* Reads the engine's events, once all jobs have ended. */
 void card_engine_collect(pm_engine *engine, struct card_engine_run *run);
 void card_engine_print(pm_engine *engine, const struct card_engine_run *run);
+/* How many samples of the driver fall into the window, 0 where it has none, and their mean: the
+ * share of time in which the card ran a kernel. Cards are numbered as the driver does. */
+uint32_t card_engine_samples(const char *device, const struct card_engine_span *window,
+                             double *busy_percent);
 /* A Chrome trace: a row for the device, one for each job. */
 void card_engine_trace(const struct card_engine_run *run, FILE *file);
 

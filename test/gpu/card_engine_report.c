@@ -145,12 +145,20 @@ static void print_steady(const struct card_engine_run *run) {
         return;
     }
     const uint64_t window_ns = steady.window.end_ns - steady.window.begin_ns;
-    const double busy = 100 * (double)steady.busy_ns / (double)window_ns;
+    double busy = 100 * (double)steady.busy_ns / (double)window_ns;
     (void)printf("  steady state, %u proofs in %.1f ms: %.1f ms a proof\n", steady.n_proofs,
                  ms_of(window_ns), ms_of(window_ns) / steady.n_proofs);
     (void)printf("  of that %s %.2f %%, idle %.2f %%: %u gaps, the longest %.2f ms\n",
                  run->is_card ? "a proof had the card to itself" : "a proof was at its prove step",
                  busy, 100 - busy, steady.n_gaps, ms_of(steady.longest_gap_ns));
+    const uint32_t n_samples =
+        run->is_card ? card_engine_samples(run->device, &steady.window, &busy) : 0;
+    if (n_samples != 0) {
+        (void)printf("  the driver: a kernel ran %.1f %%, idle %.1f %% (%u samples)\n", busy,
+                     100 - busy, n_samples);
+    } else if (run->is_card) {
+        (void)printf("  the driver has no samples of that time\n");
+    }
 }
 
 static void print_memory(pm_engine *engine) {
