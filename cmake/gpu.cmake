@@ -61,7 +61,7 @@ target_link_options(proofmill_gpu PRIVATE LINKER:--exclude-libs,ALL)
 pm_gpu_add_instances(pm_gpu_card card_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_kernels_instance.cu)
 file(GLOB card_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_*.c)
-list(FILTER card_sources EXCLUDE REGEX "card_(msm_|prove|engine)")
+list(FILTER card_sources EXCLUDE REGEX "card_(msm_|prove|engine|partition|supraseal)")
 add_executable(card_test EXCLUDE_FROM_ALL ${card_sources} ${card_objects}
                ${PROJECT_SOURCE_DIR}/test/gpu/card_device.cu)
 target_include_directories(card_test PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src
@@ -100,6 +100,7 @@ target_compile_definitions(card_msm_test PRIVATE _GNU_SOURCE)
 # Whole proofs, compared with the CPU's and timed.
 add_executable(card_prove EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_prove.c
                ${PROJECT_SOURCE_DIR}/test/gpu/card_prove_partition.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_partition.c
                ${PROJECT_SOURCE_DIR}/test/gpu/card_prove_ledger.c
                ${PROJECT_SOURCE_DIR}/bench/synthetic.c ${PROJECT_SOURCE_DIR}/bench/synthetic_plan.c)
 target_include_directories(card_prove PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src

@@ -30,16 +30,9 @@
 #include "gpu/load/gpu_load.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const struct pm_blinding some_blinding = {.r = {0x1234, 5, 6, 7}, .s = {0x9876, 5, 4, 3}};
-
-double card_prove_now_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
 
 /* ---- Circuits and keys ---------------------------------------------------------------------- */
 
