@@ -124,6 +124,26 @@ if(PM_SQLITE_ARCHIVE)
                           ${PM_SQLITE_ARCHIVE} ${CMAKE_DL_LIBS} m)
 endif()
 
+# A partition through supraseal-c2's interface. The drop-in, the watch and what they need find each
+# other in one folder, wherever that is.
+add_library(card_supraseal_watch MODULE EXCLUDE_FROM_ALL
+            ${PROJECT_SOURCE_DIR}/test/gpu/card_supraseal_watch.c)
+set_target_properties(card_supraseal_watch PROPERTIES PREFIX "")
+add_executable(card_supraseal EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/test/gpu/card_supraseal.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_supraseal_file.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_supraseal_lend.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_supraseal_library.c
+               ${PROJECT_SOURCE_DIR}/test/gpu/card_partition.c)
+foreach(target IN ITEMS card_supraseal_watch card_supraseal)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/test
+                               ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(${target} PRIVATE pm_flags)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+endforeach()
+target_link_libraries(card_supraseal PRIVATE proofmill_static ${CMAKE_DL_LIBS})
+add_dependencies(card_supraseal card_supraseal_watch proofmill_supraseal_curio_shared)
+set_target_properties(proofmill_supraseal_curio_shared PROPERTIES BUILD_RPATH "$ORIGIN")
+
 include(${PROJECT_SOURCE_DIR}/test/gpu/driver_watch.cmake)
 
 file(GLOB bench_instances CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/gpu/*_instance.cu)
@@ -140,7 +160,7 @@ target_compile_definitions(proofmill-gpu-bench PRIVATE _GNU_SOURCE)
 install(TARGETS proofmill_gpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 add_custom_target(gpu_programs DEPENDS proofmill_gpu card_test card_msm_test card_prove
-                  proofmill-gpu-bench driver_watch)
+                  card_supraseal proofmill-gpu-bench driver_watch)
 if(TARGET card_engine)
     add_dependencies(gpu_programs card_engine)
 endif()

@@ -65,6 +65,9 @@ esac
 if [ -x "$build/card_engine" ]; then
     "$build/card_engine" "$library" 12 6 1 || status=1
 fi
+PROOFMILL_GPU_LIBRARY=$library PROOFMILL_DEVICE=cuda:0 PROOFMILL_FALLBACK=0 \
+    "$build/card_supraseal" "$build/src/libproofmill-supraseal-curio.so.0" 12 1 memory rounds=1 ||
+    status=1
 if ! command -v compute-sanitizer >/dev/null; then
     printf 'compute-sanitizer is not installed: skipped\n'
     exit $status

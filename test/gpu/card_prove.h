@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* card_prove.h - what the parts of card_prove share. */
+/* card_prove.h - what the parts of card_prove share, and card_supraseal its checks. */
 #ifndef PM_TEST_GPU_CARD_PROVE_H
 #define PM_TEST_GPU_CARD_PROVE_H
 
