@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* clang-format off */
 /*
  * Proofs on a card: card_prove LIBRARY MODE [ARGUMENT...]
  *
  *   equal LOW HIGH SEED     circuits of 2^LOW to 2^HIGH rows, both curves and reductions, every
- *                           form, key resident and streamed: A, B, C are the CPU's for the same r,
- * s time PRESET LOG SEED [LIMIT_GIB] latency with the key warm, the least and the median, by step
+ *                           form, key resident and streamed: A, B, C are the CPU's for the same
+ *                           r and s
+ *   time PRESET LOG SEED [LIMIT_GIB]
+ *                           latency with the key warm, the least and the median, by step
  *   verify LOG SEED         a proof of a circuit of 2^LOG rows that verifies
  *   several DEVICES PRESET LOW HIGH SEED
  *                           one proof over all of DEVICES ("cuda:0,1"), which is the CPU's for the
@@ -20,6 +23,7 @@
  * Circuits and keys are made on the spot (bench/synthetic.h, keys of known secrets) from SEED. Exit
  * status 77: there is no device.
  */
+/* clang-format on */
 #include "card_prove.h"
 
 #include "api/api_pending.h"
