@@ -411,6 +411,8 @@ PM_API pm_status pm_witness_from_values(pm_context *context, pm_curve_id curve, 
                                         pm_witness **witness, pm_error *error);
 /* Wipes and frees, once no pending proof reads it. */
 PM_API void pm_witness_destroy(pm_witness *witness);
+/* The same by the threads of a context: by one thread it takes 0.1 ms a MiB. NULL: by this one. */
+PM_API void pm_witness_destroy_by(pm_context *context, pm_witness *witness);
 PM_API size_t pm_witness_count(const pm_witness *witness);
 PM_API pm_curve_id pm_witness_curve(const pm_witness *witness);
 /* Copies values first .. first + n - 1 (canonical little-endian) to out, n * PM_FR_BYTES bytes.

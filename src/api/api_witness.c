@@ -11,21 +11,29 @@
 /* Values that are copied between two releases of the pages they came from. */
 #define VALUES_PER_PIECE (UINT64_C(1) << 16)
 
+struct value_copy {
+    uint8_t *copy;
+    const uint8_t *values;
+    uint64_t n_values;
+    const struct pm_mapping *mapping;
+};
+
 /* A file of which all pages stay until the end counts twice beside its copy. */
-static void copy_values(uint8_t *copy, const uint8_t *values, uint64_t n_values,
-                        const struct pm_mapping *mapping) {
-    for (uint64_t first = 0; first < n_values; first += VALUES_PER_PIECE) {
-        const uint64_t left = n_values - first;
+static void copy_pieces(void *argument, size_t begin, size_t end) {
+    const struct value_copy *all = argument;
+    for (uint64_t piece = begin; piece < end; ++piece) {
+        const uint64_t first = piece * VALUES_PER_PIECE, left = all->n_values - first;
         const uint64_t n_bytes = (left < VALUES_PER_PIECE ? left : VALUES_PER_PIECE) * PM_FR_BYTES;
-        memcpy(copy + first * PM_FR_BYTES, values + first * PM_FR_BYTES, n_bytes);
-        pm_mapping_release_range(mapping, values + first * PM_FR_BYTES, n_bytes);
+        const uint8_t *from = all->values + first * PM_FR_BYTES;
+        memcpy(all->copy + first * PM_FR_BYTES, from, n_bytes);
+        pm_mapping_release_range(all->mapping, from, n_bytes);
     }
 }
 
 /* Copies checked values, of a mapping or (NULL) of memory, into a new witness. */
-static pm_status witness_from_checked(pm_curve_id curve, const uint8_t *values, uint64_t n_values,
-                                      const struct pm_mapping *mapping, pm_witness **witness,
-                                      pm_error *error) {
+static pm_status witness_from_checked(pm_context *context, pm_curve_id curve, const uint8_t *values,
+                                      uint64_t n_values, const struct pm_mapping *mapping,
+                                      pm_witness **witness, pm_error *error) {
     void *buffer = NULL, *copy = NULL;
     PM_TRY(pm_memory_alloc_array(NULL, "witness", n_values, PM_FR_BYTES, PM_MEMORY_SECRET, &copy,
                                  error));
@@ -35,7 +43,8 @@ static pm_status witness_from_checked(pm_curve_id curve, const uint8_t *values, 
         pm_memory_free(copy);
         return status;
     }
-    copy_values(copy, values, n_values, mapping);
+    struct value_copy all = {copy, values, n_values, mapping};
+    pm_team_for(context->team, (n_values - 1) / VALUES_PER_PIECE + 1, 1, copy_pieces, &all);
     pm_witness *made = buffer;
     *made = (pm_witness){.n_references = 1, .curve = curve, .n_values = n_values, .values = copy};
     *witness = made;
@@ -50,8 +59,8 @@ static pm_status witness_from_mapping(pm_context *context, struct pm_mapping *ma
     pm_witness *made = NULL;
     pm_status status = pm_wtns_open(mapping, context->team, control, &wtns, error);
     if (status == PM_OK) {
-        status =
-            witness_from_checked(wtns.curve, wtns.values, wtns.n_values, mapping, &made, error);
+        status = witness_from_checked(context, wtns.curve, wtns.values, wtns.n_values, mapping,
+                                      &made, error);
     }
     if (status == PM_OK) {
         /* A mapped file may have changed between the check and the copy: look at the copy itself.
@@ -105,7 +114,7 @@ pm_status pm_witness_from_values(pm_context *context, pm_curve_id curve, const v
     PM_TRY(pm_control_check(control, error));
     PM_TRY(pm_wtns_check_values(curve, values, n_values, "witness in memory", 0, context->team,
                                 error));
-    return witness_from_checked(curve, values, n_values, NULL, witness, error);
+    return witness_from_checked(context, curve, values, n_values, NULL, witness, error);
 }
 
 pm_witness *pm_witness_retain(const pm_witness *witness) {
@@ -115,11 +124,27 @@ pm_witness *pm_witness_retain(const pm_witness *witness) {
     return shared;
 }
 
-void pm_witness_destroy(pm_witness *witness) {
-    if (witness != NULL && __atomic_sub_fetch(&witness->n_references, 1, __ATOMIC_ACQ_REL) == 0) {
-        pm_memory_free(witness->values);
-        pm_memory_free(witness);
+static void wipe_pieces(void *values, size_t begin, size_t end) {
+    const uint64_t n_bytes = pm_memory_bytes(values), until = end * PM_MEMORY_WIPE_BYTES;
+    pm_memory_wipe_piece(values, begin * PM_MEMORY_WIPE_BYTES, until < n_bytes ? until : n_bytes);
+}
+
+void pm_witness_destroy_by(pm_context *context, pm_witness *witness) {
+    if (witness == NULL || __atomic_sub_fetch(&witness->n_references, 1, __ATOMIC_ACQ_REL) != 0) {
+        return;
     }
+    if (context != NULL && witness->n_values != 0) {
+        const uint64_t n_bytes = pm_memory_bytes(witness->values);
+        pm_team_for(context->team, (n_bytes - 1) / PM_MEMORY_WIPE_BYTES + 1, 1, wipe_pieces,
+                    witness->values);
+        pm_memory_wiped(witness->values);
+    }
+    pm_memory_free(witness->values);
+    pm_memory_free(witness);
+}
+
+void pm_witness_destroy(pm_witness *witness) {
+    pm_witness_destroy_by(NULL, witness);
 }
 
 size_t pm_witness_count(const pm_witness *witness) {

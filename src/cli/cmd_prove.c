@@ -121,7 +121,7 @@ pm_status pm_cmd_prove(struct pm_cli *cli) {
     if (status == PM_OK) {
         pm_cli_proving_tell(cli, &run);
     }
-    pm_witness_destroy(witness);
+    pm_witness_destroy_by(cli->context, witness);
     pm_cli_proving_free(&run);
     return status;
 }

@@ -75,7 +75,7 @@ static void settle_parts(struct pm_engine *engine, struct engine_job *job) {
                 __atomic_store_n(&part->cancel, 1, __ATOMIC_RELAXED);
             }
         } else if (!pm_job_holds((enum pm_job_state)task->state)) {
-            pm_engine_close_input(part);
+            pm_engine_close_input(engine, part);
             drop_later(engine, part);
         }
     }

@@ -224,7 +224,7 @@ static pm_status open_path(struct pm_engine *engine, pm_context *context, struct
     (void)close(fd);
     if (status != PM_OK) {
         pm_error_at(error, path, PM_NO_OFFSET);
-        pm_engine_close_input(part);
+        pm_engine_close_input(engine, part);
     }
     return status;
 }
@@ -232,7 +232,7 @@ static pm_status open_path(struct pm_engine *engine, pm_context *context, struct
 pm_status pm_engine_open_input(struct pm_engine *engine, pm_context *context,
                                struct engine_part *part, const pm_control *control,
                                pm_error *error) {
-    pm_engine_close_input(part);
+    pm_engine_close_input(engine, part);
     if (part->bytes != NULL) {
         return pm_witness_open_memory(context, part->bytes, part->n_bytes, "input", control,
                                       &part->witness, error);
@@ -273,8 +273,8 @@ pm_status pm_engine_read_publics(struct engine_part *part, uint32_t n, uint8_t *
     return PM_OK;
 }
 
-void pm_engine_close_input(struct engine_part *part) {
-    pm_witness_destroy(part->witness);
+void pm_engine_close_input(struct pm_engine *engine, struct engine_part *part) {
+    pm_witness_destroy_by(engine != NULL ? engine->host : NULL, part->witness);
     pm_assignment_file_destroy(part->assignment);
     part->witness = NULL;
     part->assignment = NULL;

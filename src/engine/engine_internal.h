@@ -378,7 +378,7 @@ pm_status pm_engine_open_input(struct pm_engine *engine, pm_context *context,
 pm_status pm_engine_read_publics(struct engine_part *part, uint32_t n, uint8_t *out,
                                  pm_error *error);
 /* Frees what opening it made. */
-void pm_engine_close_input(struct engine_part *part);
+void pm_engine_close_input(struct pm_engine *engine, struct engine_part *part);
 /* Wipes what was stored for it; nobody will open it again. Under no lock. */
 void pm_engine_forget_input(struct pm_engine *engine, struct engine_part *part);
 

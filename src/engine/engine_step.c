@@ -116,7 +116,8 @@ static pm_status prove(struct step *step, pm_error *error) {
     status = pm_prove_start(step->context, step->open, part->witness, &options, &step->control,
                             &part->pending, error);
     if (status == PM_OK) {
-        pm_engine_close_input(part); /* what is still read of it, the pending proof holds */
+        /* What is still read of it, the pending proof holds. */
+        pm_engine_close_input(step->engine, part);
     }
     return status;
 }
@@ -133,7 +134,7 @@ static pm_status finish(struct step *step, pm_error *error) {
         pm_prove_finish(pending, &step->control, &step->part->proof, &stats, error);
     step->part->taken_ns = stats.device_taken_ns;
     step->part->left_ns = stats.device_left_ns;
-    pm_engine_close_input(step->part);
+    pm_engine_close_input(step->engine, step->part);
     return status;
 }
 
@@ -383,7 +384,7 @@ void pm_engine_run_step(struct pm_engine *engine, uint32_t task) {
     step.control.user = &step;
     const pm_status status = run(&step, &error);
     if (status != PM_OK) {
-        pm_engine_close_input(step.part);
+        pm_engine_close_input(step.engine, step.part);
         pm_pending_drop(step.part->pending);
         step.part->pending = NULL;
     }

@@ -49,7 +49,7 @@ void pm_engine_job_free(struct pm_engine *engine, struct engine_job *job) {
     }
     for (uint32_t i = 0; i < job->n_parts; ++i) {
         struct engine_part *part = &job->parts[i];
-        pm_engine_close_input(part);
+        pm_engine_close_input(engine, part);
         pm_pending_drop(part->pending);
         if (engine != NULL) {
             pm_engine_forget_input(engine, part);

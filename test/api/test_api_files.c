@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -275,6 +276,41 @@ static pm_witness *open_witness(struct file_image file) {
     return witness;
 }
 
+/* Copied, looked at and wiped in many pieces, by several threads and by none but the caller. */
+static void long_witness_is_kept_whole(void **state) {
+    (void)state;
+    enum { N = 300007 };
+    const pm_context_options three = {.struct_bytes = sizeof three, .threads = 3};
+    uint64_t(*values)[4] = calloc(N, sizeof *values), (*back)[4] = malloc(N * sizeof *values);
+    pm_context *several = NULL;
+    pm_witness *witness = NULL;
+    pm_error error = PM_ERROR_INIT;
+    assert_non_null(values);
+    assert_non_null(back);
+    for (uint64_t i = 0; i < N; ++i) {
+        values[i][0] = i == 0 ? 1 : i * UINT64_C(0x9e3779b97f4a7c15);
+        values[i][3] = i; /* far below both primes */
+    }
+    assert_int_equal(pm_context_create(&three, &several, NULL), PM_OK);
+    for (int k = 0; k < 2; ++k) {
+        file_expect(
+            pm_witness_from_values(several, PM_CURVE_BLS12_381, values, N, NULL, &witness, &error),
+            PM_OK, &error, NULL, NULL, NULL);
+        memset(back, 0xee, N * sizeof *back);
+        assert_int_equal(pm_witness_values(witness, 0, N, back), PM_OK);
+        assert_memory_equal(back, values, N * sizeof *values);
+        pm_witness_destroy_by(k == 0 ? several : NULL, witness);
+    }
+    values[N - 1][3] = UINT64_MAX;
+    file_expect(
+        pm_witness_from_values(several, PM_CURVE_BLS12_381, values, N, NULL, &witness, &error),
+        PM_NOT_CANONICAL, &error, "witness[300006]", NULL, NULL);
+    pm_witness_destroy_by(several, NULL);
+    pm_context_destroy(several);
+    free(values);
+    free(back);
+}
+
 /* A11: two wires exchanged in the witness alone. */
 static void A11_failing_constraint_is_named(void **state) {
     (void)state;
@@ -368,6 +404,7 @@ int main(void) {
         cmocka_unit_test(unknown_files_are_refused),
         cmocka_unit_test(check_finds_what_opening_does_not),
         cmocka_unit_test(cancel_and_progress),
+        cmocka_unit_test(long_witness_is_kept_whole),
         cmocka_unit_test(A11_failing_constraint_is_named),
         cmocka_unit_test(whole_files_are_read),
         cmocka_unit_test(writing_checks_its_arguments),
