@@ -4,11 +4,7 @@
 device and as the very same sequence of operations in C for the host, so that a test on any machine
 runs the algebra that the card runs.
 
-The multiplier of these cards takes 32 x 32 bits and adds a 64-bit number (IMAD.WIDE); a pair
-mad.lo.cc, madc.hi.cc on neighbouring words becomes one of them. An accumulator in which products
-stand at even word positions, and a second one for odd positions, make every product such a pair:
-Emmart, Luitjens, Weems, Woolley, "Optimizing Modular Multiplication for NVIDIA's Maxwell GPUs"
-(ARITH 2016), section IV. The two are added once, at the end.
+gen/gpu_program.py has the accumulators, even and odd, that products are gathered in.
 
 mont_mul    a b / R mod m + (0 or m), R = 2^(32 n), by interleaved rows (Koc, Acar, Kaliski 1996,
             CIOS). With T the accumulators' value, a row computes T <- T / 2^32 + a b_i + q m. If
@@ -29,133 +25,12 @@ shoup_mul   x w mod m + (0 or m) for a constant w < m that comes with s = floor(
 """
 import os
 import random
+import sys
 
-WORD = 1 << 32
-MASK = WORD - 1
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-
-class Program:
-    """A list of operations on named words, in static single line order."""
-
-    def __init__(self, name, about, inputs, outputs):
-        self.name, self.about, self.inputs, self.outputs = name, about, inputs, outputs
-        self.ops, self.words = [], []
-        self.wrapping = set()  # words whose carry out is dropped on purpose: tops of sums mod R
-
-    def word(self, name):
-        if name not in self.words:
-            self.words.append(name)
-        return name
-
-    def op(self, name, to, *sources):
-        self.ops.append((name, self.word(to), sources))
-
-    def wide(self, kind, to, at, x, y, carry_in, carry_out, present):
-        """to[at], to[at+1] (those in `present` count, others are zero) plus x y."""
-        lo, hi = f"{to}{at}", f"{to}{at + 1}"
-        old_lo = lo if lo in present else "0"
-        old_hi = hi if hi in present else "0"
-        if not carry_in and old_lo == "0" and old_hi == "0":
-            self.op("mul.lo", lo, x, y)
-            self.op("mul.hi", hi, x, y)
-        else:
-            self.op("madc.lo.cc" if carry_in else "mad.lo.cc", lo, x, y, old_lo)
-            self.op("madc.hi.cc" if carry_out else "madc.hi", hi, x, y, old_hi)
-        present.update((lo, hi))
-
-    def run(self, values):
-        """Executes on integers: values maps input words; returns the outputs."""
-        v, cc = dict(values), 0
-        v["0"] = 0
-        for name, to, sources in self.ops:
-            s = [v[x] if x in v else int(x) for x in sources]
-            parts = name.split(".")
-            uses, sets = parts[0] in ("addc", "subc", "madc"), parts[-1] == "cc"
-            carry = cc if uses else 0
-            if parts[0] == "mov":
-                total = s[0]
-            elif parts[0] in ("add", "addc"):
-                total = s[0] + s[1] + carry
-            elif parts[0] in ("sub", "subc"):
-                total = s[0] - s[1] - carry
-            else:
-                product = s[0] * s[1]
-                half = product & MASK if parts[1] == "lo" else product >> 32
-                total = half + (s[2] if len(s) > 2 else 0) + carry
-            if sets:
-                cc = 1 if total < 0 or total > MASK else 0
-            else:
-                assert 0 <= total <= MASK or to in self.wrapping or parts[0] == "sub", \
-                    (self.name, name, to, "loses a carry")
-            v[to] = total & MASK
-        return [v[x] for x in self.outputs]
-
-    # ---- output
-
-    def c_arrays(self):
-        """The C arrays that make up inputs and outputs, in order of first use."""
-        arrays = {}
-        for word in self.inputs + self.outputs:
-            array = word.rstrip("0123456789")
-            arrays[array] = arrays.get(array, 0) + 1
-        return arrays
-
-    def c_name(self, word):
-        if word.isdigit() or word in self.words:
-            return word
-        array = word.rstrip("0123456789")
-        return f"{array}[{word[len(array):]}]" if self.c_arrays()[array] > 1 else array
-
-    def text(self):
-        out = [f"/* {self.about} */"]
-        arguments = [f"uint32_t r[{len(self.outputs)}]"]
-        for array, count in self.c_arrays().items():
-            if array != "r":
-                arguments.append(f"const uint32_t {array}[{count}]" if count > 1
-                                 else f"uint32_t {array}")
-        out += [f"PM_GPU_INLINE void {self.name}({', '.join(arguments)}) {{",
-                "#if defined(__CUDA_ARCH__)"]
-        out += self.ptx()
-        out += ["#else"]
-        out += [f"    uint32_t {w} = 0;" for w in self.words if w not in self.outputs]
-        out += ["    uint32_t cc = 0;"]
-        for name, to, sources in self.ops:
-            values = ", ".join(self.c_name(s) for s in sources)
-            target = self.c_name_out(to)
-            out.append(f"    {target} = pm_gpu_{name.replace('.', '_')}({values}"
-                       f"{', ' if values else ''}&cc);")
-        used = {s for _, _, sources in self.ops for s in sources}
-        out += [f"    (void){w};" for w in self.words if w not in used and w not in self.outputs]
-        out += ["    (void)cc;", "#endif", "}", ""]
-        return out
-
-    def c_name_out(self, word):
-        return f"r[{word[1:]}]" if word in self.outputs else word
-
-    def ptx(self):
-        number = {}
-        for index, word in enumerate(self.outputs + self.inputs):
-            number[word] = f"%{index}"
-        inner = [w for w in self.words if w not in self.outputs]
-
-        def name(word):
-            return number.get(word, word)
-
-        lines = ["    asm(\"{\\n\\t\""]
-        for i in range(0, len(inner), 12):
-            lines.append(f"        \".reg .u32 {', '.join(inner[i:i + 12])};\\n\\t\"")
-        for op, to, sources in self.ops:
-            kind = op.replace("mov", "mov.u32") if op == "mov" else op + ".u32"
-            lines.append(f"        \"{kind} {', '.join(name(w) for w in (to, *sources))};\\n\\t\"")
-        lines.append("        \"}\"")
-        outs = ", ".join(f"\"=r\"(r[{w[1:]}])" for w in self.outputs)
-        ins = ", ".join(f"\"r\"({self.c_name(w)})" for w in self.inputs)
-        lines += [f"        : {outs}", f"        : {ins});"]
-        return lines
-
-
-def array(name, n):
-    return [f"{name}{i}" for i in range(n)]
+from gpu_program import (MASK, WORD, Program, add, array, chain, check, finish,  # noqa: E402
+                         first_row, parity, reduce_row, shift_and_add, sub, write)
 
 
 def mont_mul(n, ends_in_one):
@@ -164,64 +39,31 @@ def mont_mul(n, ends_in_one):
                 (", for m that ends in the words 1, 2^32 - 1." if ends_in_one else "."),
                 array("a", n) + array("b", n) + array("m", n) +
                 ([] if ends_in_one else ["inv"]), array("r", n))
-    even, odd, present = "e", "o", set()
-
-    def chain(to, x, start, y, limit_carry):
-        """to += y * sum of x[j] 2^(32 j), j = start, start + 2, ...; a carry past the top goes into
-        the other accumulator's last word (limit_carry) or cannot occur (None)."""
-        for k, j in enumerate(range(start, n, 2)):
-            last = j + 2 >= n
-            p.wide("", to, j - start, f"{x}{j}", y, k > 0, not last or limit_carry, present)
-        if limit_carry:
-            p.op("addc", limit_carry, limit_carry, "0")
-
-    def rest(to, start, limit_carry):
-        """The chain of q m behind its first pair, whose carry is pending."""
-        for j in range(start, n, 2):
-            p.wide("", to, j // 2 * 2, f"m{j}", "q", True, j + 2 < n or limit_carry, present)
-        if limit_carry:
-            p.op("addc", limit_carry, limit_carry, "0")
-
+    even, odd = "e", "o"
+    present = set(array("e", n) + array("o", n))
+    a, m = ({j: f"{name}{j}" for j in range(n)} for name in "am")
     for i in range(n):
-        b = f"b{i}"
         if i == 0:
-            for j in range(0, n, 2):
-                p.op("mul.lo", f"{odd}{j}", f"a{j + 1}", b)
-                p.op("mul.hi", f"{odd}{j + 1}", f"a{j + 1}", b)
-            for j in range(0, n, 2):
-                p.op("mul.lo", f"{even}{j}", f"a{j}", b)
-                p.op("mul.hi", f"{even}{j + 1}", f"a{j}", b)
-            present.update(array("e", n) + array("o", n))
+            first_row(p, n, even, odd, a, "b0")
         else:
             even, odd = odd, even  # a shift by one word exchanges their parts
-            p.op("add.cc", f"{even}0", f"{even}0", f"{odd}1")
-            for j in range(0, n, 2):
-                a, last = f"a{j + 1}", j + 2 >= n
-                low = "0" if last else f"{odd}{j + 2}"
-                high = "0" if last else f"{odd}{j + 3}"
-                p.op("madc.lo.cc", f"{odd}{j}", a, b, low)
-                p.op("madc.hi" if last else "madc.hi.cc", f"{odd}{j + 1}", a, b, high)
-            chain(even, "a", 0, b, f"{odd}{n - 1}")
-        if ends_in_one:  # q = -T mod 2^32; q (2^32 - 1) is -q, and above it q less its borrow
-            p.op("sub", "q", "0", f"{even}0")
-            p.op("sub.cc", "u", "0", "q")
-            p.op("subc", "v", "q", "0")
-            p.op("add.cc", f"{odd}0", f"{odd}0", "u")
-            p.op("addc.cc", f"{odd}1", f"{odd}1", "v")
-            rest(odd, 3, None)
-            p.op("add.cc", f"{even}0", f"{even}0", "q")
-            p.op("addc.cc", f"{even}1", f"{even}1", "0")
-            rest(even, 2, f"{odd}{n - 1}")
+            shift_and_add(p, n, even, odd, parity(a, True), f"b{i}")
+            chain(p, present, even, parity(a, False), f"b{i}", f"{odd}{n - 1}")
+        if not ends_in_one:
+            reduce_row(p, n, present, even, odd)
             continue
-        p.op("mul.lo", "q", f"{even}0", "inv")
-        chain(odd, "m", 1, "q", None)
-        chain(even, "m", 0, "q", f"{odd}{n - 1}")
-    # T / 2^32: the odd words, and the even ones one place down.
-    for j in range(n):
-        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
-        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"{even}{j + 1}" if j < n - 1 else "0")
-    for j in range(n):
-        p.op("mov", f"r{j}", f"{odd}{j}")
+        # q = -T mod 2^32; q (2^32 - 1) is -q, and above it q less its borrow.
+        p.op("sub", "q", "0", f"{even}0")
+        p.op("sub.cc", "u", "0", "q")
+        p.op("subc", "v", "q", "0")
+        p.op("add.cc", f"{odd}0", f"{odd}0", "u")
+        p.op("addc.cc", f"{odd}1", f"{odd}1", "v")
+        chain(p, present, odd, {j: m[j] for j in range(3, n, 2)}, "q", None, pending=True)
+        p.op("add.cc", f"{even}0", f"{even}0", "q")
+        p.op("addc.cc", f"{even}1", f"{even}1", "0")
+        chain(p, present, even, {j: m[j] for j in range(2, n, 2)}, "q", f"{odd}{n - 1}",
+              pending=True)
+    finish(p, n, even, odd)
     return p
 
 
@@ -257,7 +99,7 @@ class Sum:
                 beyond = at + 2 < self.top and self.most[parity] >> 32 * (at + 2) > 0
                 mod_r = at + 2 >= self.top
                 p_carry = (not last) or (beyond and last)
-                self.p.wide("", acc, at, x, y, carry, p_carry and not (mod_r and last),
+                self.p.wide(acc, at, x, y, carry, p_carry and not (mod_r and last),
                             self.present)
                 carry = not (untouched and not carry)
                 if last and beyond and carry:
@@ -281,54 +123,19 @@ def shoup_mul(n, ends_in_one):
     for i in range(n):
         high.row([(i + j, f"x{i}", f"s{j}") for j in range(n) if i + j >= low])
     start = n - 1 if n > 2 else 1
-    for at in range(start, 2 * n):
-        words = high.words(at) + ["0", "0"]
-        first, last = at == start, at == 2 * n - 1
-        p.op(("add" if first else "addc") + ("" if last else ".cc"), f"q{at - n}" if at >= n else
-             "dropped", words[0], words[1])
+    p.each("add", [(f"q{at - n}" if at >= n else "dropped", *(high.words(at) + ["0", "0"])[:2])
+                   for at in range(start, 2 * n)])
     total = Sum(p, ("f", "g"), n)
     p.wrapping = {f"f{n - 1}", f"g{n - 1}"}
     for i in range(n):
         total.row([(i + j, f"x{i}", f"w{j}") for j in range(n)])
     for i in range(n):
         total.row([(i + j, f"q{i}", f"z{j}") for j in range(2 if ends_in_one else 0, n)])
-    result = array("f", n)
     if ends_in_one:  # plus q (2^32 - 1): minus q, plus q one word up
-        for at in range(n):
-            p.op(("subc" if at else "sub") + (".cc" if at < n - 1 else ""), f"f{at}", f"f{at}",
-                 f"q{at}")
-        for at in range(1, n):
-            p.op(("addc" if at > 1 else "add") + (".cc" if at < n - 1 else ""), f"f{at}", f"f{at}",
-                 f"q{at - 1}")
-    for at in range(1, n):
-        p.op(("addc" if at > 1 else "add") + (".cc" if at < n - 1 else ""), f"f{at}", f"f{at}",
-             f"g{at}")
-    for at in range(n):
-        p.op("mov", f"r{at}", result[at])
-    return p
-
-
-def add(n):
-    p = Program(f"pm_gpu_add_{n}", "r = a + b mod R.", array("a", n) + array("b", n),
-                array("r", n))
-    p.wrapping = {f"t{n - 1}"}
-    for j in range(n):
-        p.op(("addc" if j else "add") + (".cc" if j < n - 1 else ""), f"t{j}", f"a{j}", f"b{j}")
-    for j in range(n):
-        p.op("mov", f"r{j}", f"t{j}")
-    return p
-
-
-def sub(n):
-    p = Program(f"pm_gpu_sub_{n}",
-                "r = a - b mod R, and above it a word: all ones if a < b, else 0.", array("a", n) +
-                array("b", n), array("r", n + 1))
-    p.wrapping = {f"t{n}"}
-    for j in range(n):
-        p.op(("subc" if j else "sub") + ".cc", f"t{j}", f"a{j}", f"b{j}")
-    p.op("subc", f"t{n}", "0", "0")
-    for j in range(n + 1):
-        p.op("mov", f"r{j}", f"t{j}")
+        p.each("sub", [(f"f{at}", f"f{at}", f"q{at}") for at in range(n)])
+        p.each("add", [(f"f{at}", f"f{at}", f"q{at - 1}") for at in range(1, n)])
+    p.each("add", [(f"f{at}", f"f{at}", f"g{at}") for at in range(1, n)])
+    p.results("f")
     return p
 
 
@@ -343,19 +150,6 @@ HEAD = """/* Generated by gen/gpu_mont.py: do not edit, run gen/regen.py. */
 
 #include "gpu/ff/gpu_word.h"
 """
-
-
-def check(program, values, reference):
-    """Runs the program on random and edge values and compares with integers."""
-    for value, wanted in values:
-        words = {}
-        for name, number in value.items():
-            mine = [w for w in program.inputs if w.rstrip("0123456789") == name]
-            for word in mine:
-                index = int(word[len(name):] or 0)
-                words[word] = number >> 32 * index & MASK
-        got = sum(w << 32 * i for i, w in enumerate(program.run(words)))
-        reference(got, value, wanted)
 
 
 def self_check(programs, moduli):
@@ -397,26 +191,8 @@ def main(root):
                 shoup_mul(8, False), shoup_mul(8, True)]
     curves = [bn254(), bls12_381(), tiny()]
     self_check({p.name: p for p in programs}, [m for c in curves for m in (c.p, c.r)])
-    lines = HEAD.split("\n")
-    for program in programs:
-        lines += program.text()
-    lines.append("#endif /* PM_GPU_MONT_H */")
-    with open(os.path.join(root, "src/gpu/ff/gpu_mont.h"), "w", encoding="utf-8") as out:
-        out.write("\n".join(wrap(lines)) + "\n")
-
-
-def wrap(lines):
-    """No line over 100 columns: breaks at the last comma that fits."""
-    for line in lines:
-        indent = " " * (len(line) - len(line.lstrip()) + 4)
-        while len(line) > 100:
-            cut = line.rfind(", ", 0, 100) + 1
-            yield line[:cut]
-            line = indent + line[cut:].lstrip()
-        yield line
+    write(os.path.join(root, "src/gpu/ff/gpu_mont.h"), HEAD, programs, "PM_GPU_MONT_H")
 
 
 if __name__ == "__main__":
-    import sys
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     main(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

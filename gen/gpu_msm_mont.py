@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Writes src/gpu/kernel/gpu_msm_mont.h: products for additions of points, by the programs and with
-the checks of gen/gpu_mont.py, whose notation and bounds these are.
+"""Writes src/gpu/kernel/gpu_msm_mont.h: products for additions of points, of the carry chains of
+gen/gpu_program.py. The notation and the bounds are those of gen/gpu_mont.py.
 
 mont_sqr    a^2 / R mod m + (0 or m). Row i multiplies a_i with the vector that is a_i at word i and
             2 a above it (2 a less what a_i itself puts there), nothing below: n (n + 1) / 2
@@ -28,60 +28,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from gpu_mont import WORD, Program, add, array, check, sub, wrap  # noqa: E402
-
-
-def finish(p, n, even, odd):
-    """T / 2^32: the odd words, and the even ones one place down."""
-    for j in range(n):
-        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
-        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"{even}{j + 1}" if j < n - 1 else "0")
-    for j in range(n):
-        p.op("mov", f"r{j}", f"{odd}{j}")
-
-
-def chain(p, n, present, to, words, y, limit):
-    """to += y * sum of words[j] 2^(32 j); words: {position: name}, neighbours two apart and the
-    last one at the top. A carry past the top goes into `limit`, or cannot occur (None)."""
-    places = sorted(words)
-    for k, j in enumerate(places):
-        last = k == len(places) - 1
-        p.wide("", to, j // 2 * 2, words[j], y, k > 0, not last or limit, present)
-    if limit and places:
-        p.op("addc", limit, limit, "0")
-
-
-def shift_and_add(p, n, even, odd, words, y):
-    """The shift by one word that has exchanged both accumulators, and y times words at odd
-    positions: {position: name}."""
-    p.op("add.cc", f"{even}0", f"{even}0", f"{odd}1")
-    for j in range(0, n, 2):
-        last = j + 2 >= n
-        low = "0" if last else f"{odd}{j + 2}"
-        high = "0" if last else f"{odd}{j + 3}"
-        if j + 1 in words:
-            p.op("madc.lo.cc", f"{odd}{j}", words[j + 1], y, low)
-            p.op("madc.hi" if last else "madc.hi.cc", f"{odd}{j + 1}", words[j + 1], y, high)
-        else:
-            p.op("addc.cc", f"{odd}{j}", low, "0")
-            p.op("addc" if last else "addc.cc", f"{odd}{j + 1}", high, "0")
-
-
-def reduce_row(p, n, present, even, odd):
-    p.op("mul.lo", "q", f"{even}0", "inv")
-    chain(p, n, present, odd, {j: f"m{j}" for j in range(1, n, 2)}, "q", None)
-    chain(p, n, present, even, {j: f"m{j}" for j in range(0, n, 2)}, "q", f"{odd}{n - 1}")
-
-
-def first_row(p, n, even, odd, words, y):
-    for to, start in ((odd, 1), (even, 0)):
-        for j in range(start, n, 2):
-            p.op("mul.lo", f"{to}{j // 2 * 2}", words[j], y)
-            p.op("mul.hi", f"{to}{j // 2 * 2 + 1}", words[j], y)
-
-
-def parity(words, odd):
-    return {j: w for j, w in words.items() if j % 2 == (1 if odd else 0)}
+from gpu_program import (WORD, Program, add, array, chain, check, finish,  # noqa: E402
+                         first_row, parity, reduce_row, shift_and_add, sub, write)
 
 
 def mont_sqr(n):
@@ -89,8 +37,7 @@ def mont_sqr(n):
                 array("a", n) + array("m", n) + ["inv"], array("r", n))
     even, odd = "e", "o"
     present = set(array("e", n) + array("o", n))
-    for j in range(n):
-        p.op(("addc" if j else "add") + (".cc" if j < n - 1 else ""), f"d{j}", f"a{j}", f"a{j}")
+    p.each("add", [(f"d{j}", f"a{j}", f"a{j}") for j in range(n)])
     for j in range(1, n):
         p.op("add", f"t{j}", f"a{j}", f"a{j}")
         p.wrapping.add(f"t{j}")
@@ -102,7 +49,7 @@ def mont_sqr(n):
         else:
             even, odd = odd, even
             shift_and_add(p, n, even, odd, parity(words, True), f"a{i}")
-            chain(p, n, present, even, parity(words, False), f"a{i}", f"{odd}{n - 1}")
+            chain(p, present, even, parity(words, False), f"a{i}", f"{odd}{n - 1}")
         reduce_row(p, n, present, even, odd)
     finish(p, n, even, odd)
     return p
@@ -122,24 +69,12 @@ def mont_sum(n):
         else:
             even, odd = odd, even
             shift_and_add(p, n, even, odd, parity(a, True), f"b{i}")
-            chain(p, n, present, even, parity(a, False), f"b{i}", f"{odd}{n - 1}")
-        chain(p, n, present, odd, parity(c, True), f"d{i}", None)
-        chain(p, n, present, even, parity(c, False), f"d{i}", f"{odd}{n - 1}")
+            chain(p, present, even, parity(a, False), f"b{i}", f"{odd}{n - 1}")
+        chain(p, present, odd, parity(c, True), f"d{i}", None)
+        chain(p, present, even, parity(c, False), f"d{i}", f"{odd}{n - 1}")
         reduce_row(p, n, present, even, odd)
     finish(p, n, even, odd)
     return p
-
-
-def finish_acc(p, n, even, odd):
-    """T / 2^32 as in finish, and the upper half of t."""
-    for j in range(n):
-        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
-        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"{even}{j + 1}" if j < n - 1 else "0")
-    for j in range(n):
-        carry = ("addc" if j else "add") + (".cc" if j < n - 1 else "")
-        p.op(carry, f"{odd}{j}", f"{odd}{j}", f"t{n + j}")
-    for j in range(n):
-        p.op("mov", f"r{j}", f"{odd}{j}")
 
 
 def mont_acc(n, factors):
@@ -166,10 +101,10 @@ def mont_acc(n, factors):
                 even, odd = odd, even
                 shift_and_add(p, n, even, odd, parity(words, True), f"{b}{i}")
             else:
-                chain(p, n, present, odd, parity(words, True), f"{b}{i}", None)
-            chain(p, n, present, even, parity(words, False), f"{b}{i}", f"{odd}{n - 1}")
+                chain(p, present, odd, parity(words, True), f"{b}{i}", None)
+            chain(p, present, even, parity(words, False), f"{b}{i}", f"{odd}{n - 1}")
         reduce_row(p, n, present, even, odd)
-    finish_acc(p, n, even, odd)
+    finish(p, n, even, odd, upper=array("t", 2 * n)[n:])
     return p
 
 
@@ -183,6 +118,13 @@ def or_zero(present, word):
     return word if word in present else "0"
 
 
+def sum_both(p, present, to, start, count):
+    """r = words start and above of the sums "e" and "o" of wide_mul, by way of words `to`."""
+    p.each("add", [(f"{to}{k}", or_zero(present, f"e{start + k}"),
+                    or_zero(present, f"o{start + k - 1}")) for k in range(count)])
+    p.results(to)
+
+
 def wide_mul(n):
     p = Program(f"pm_gpu_msm_wide_mul_{n}", "r = a b.", array("a", n) + array("b", n),
                 array("r", 2 * n))
@@ -193,15 +135,11 @@ def wide_mul(n):
             for j in range(start, n, 2):
                 last = j + 2 >= n
                 open_top = last and j == n - 2 and i > 0
-                p.wide("", to, i + j - lower, f"a{j}", f"b{i}", i > 0 and j > start,
+                p.wide(to, i + j - lower, f"a{j}", f"b{i}", i > 0 and j > start,
                        i > 0 and (not last or open_top), present)
                 if open_top:
                     fresh_top(p, present, f"{to}{i + n - lower}")
-    for k in range(2 * n):
-        carry = ("addc" if k else "add") + (".cc" if k < 2 * n - 1 else "")
-        p.op(carry, f"t{k}", or_zero(present, f"e{k}"), or_zero(present, f"o{k - 1}"))
-    for k in range(2 * n):
-        p.op("mov", f"r{k}", f"t{k}")
+    sum_both(p, present, "t", 0, 2 * n)
     return p
 
 
@@ -216,17 +154,13 @@ def full_mul(n):
         # Names as in wide_mul. The first chain ends in two words that hold nothing yet.
         (first, high), (second, low) = (("o", 1), ("e", 0)) if i % 2 == 0 else (("e", 0), ("o", 1))
         for j in range(1, n, 2):
-            p.wide("", first, i + j - high, f"a{j}", f"b{i}", i > 0 and j > 1, i > 0 and j < n - 1,
+            p.wide(first, i + j - high, f"a{j}", f"b{i}", i > 0 and j > 1, i > 0 and j < n - 1,
                    present)
         for j in range(0, n, 2):
-            p.wide("", second, i + j - low, f"a{j}", f"b{i}", i > 0 and j > 0, i > 0, present)
+            p.wide(second, i + j - low, f"a{j}", f"b{i}", i > 0 and j > 0, i > 0, present)
         if i > 0:
             p.op("addc", f"{first}{i + n - high}", f"{first}{i + n - high}", "0")
-    for k in range(2 * n):
-        carry = ("addc" if k else "add") + (".cc" if k < 2 * n - 1 else "")
-        p.op(carry, f"t{k}", or_zero(present, f"e{k}"), or_zero(present, f"o{k - 1}"))
-    for k in range(2 * n):
-        p.op("mov", f"r{k}", f"t{k}")
+    sum_both(p, present, "t", 0, 2 * n)
     return p
 
 
@@ -245,15 +179,11 @@ def wide_reduce(n):
             p.op("add.cc", f"{here}{i - low}", f"{here}{i - low}", f"{there}{i - high}")
         p.op("mul.lo", "q", f"{here}{i - low}", "inv")
         for j in range(1, n, 2):  # with the carry of the sum above, which has the same place
-            p.wide("", there, i + j - high, f"m{j}", "q", i > 0, i > 0 and j < n - 1, present)
+            p.wide(there, i + j - high, f"m{j}", "q", i > 0, i > 0 and j < n - 1, present)
         for j in range(0, n, 2):
-            p.wide("", here, i + j - low, f"m{j}", "q", j > 0, True, present)
+            p.wide(here, i + j - low, f"m{j}", "q", j > 0, True, present)
         fresh_top(p, present, f"{there}{i + n - high}")
-    for k in range(n):
-        carry = ("addc" if k else "add") + (".cc" if k < n - 1 else "")
-        p.op(carry, f"s{k}", or_zero(present, f"e{n + k}"), or_zero(present, f"o{n + k - 1}"))
-    for k in range(n):
-        p.op("mov", f"r{k}", f"s{k}")
+    sum_both(p, present, "s", n, n)
     return p
 
 
@@ -372,12 +302,7 @@ def main(root):
                      renamed(sub(2 * n), f"pm_gpu_msm_wide_sub_{n}"),
                      mont_acc(n, [("a", "b")]), mont_acc(n, [("a", "b"), ("c", "d")])]
     self_check({p.name: p for p in programs}, [c.p for c in (bn254(), bls12_381(), tiny())])
-    lines = HEAD.split("\n")
-    for program in programs:
-        lines += program.text()
-    lines.append("#endif /* PM_GPU_MSM_MONT_H */")
-    with open(os.path.join(root, "src/gpu/kernel/gpu_msm_mont.h"), "w", encoding="utf-8") as out:
-        out.write("\n".join(wrap(lines)) + "\n")
+    write(os.path.join(root, "src/gpu/kernel/gpu_msm_mont.h"), HEAD, programs, "PM_GPU_MSM_MONT_H")
 
 
 if __name__ == "__main__":
