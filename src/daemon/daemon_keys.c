@@ -9,13 +9,13 @@
 #include "daemon/daemon_internal.h"
 
 #include "base/characters.h"
+#include "base/clock.h"
 #include "base/status.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Those that leave are there beside those that come. */
 #define KEYS_MAX (2 * PM_CONFIG_KEYS_MAX)
@@ -352,14 +352,11 @@ static bool work(struct pm_daemon_keys *keys, bool is_retry) {
 
 /* What is wanted now; NULL with *stops false: it is time to try again. */
 static struct pm_config *wait_for_work(struct pm_daemon_keys *keys, bool is_busy, bool *stops) {
-    struct timespec until;
-    int waited = 0;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RETRY_S;
+    const uint64_t until_ns =
+        is_busy ? pm_clock_now_ns() + RETRY_S * UINT64_C(1000000000) : UINT64_MAX;
     (void)pthread_mutex_lock(&keys->lock);
-    while (keys->wanted == NULL && !keys->stops && waited == 0) {
-        waited = is_busy ? pthread_cond_timedwait(&keys->changed, &keys->lock, &until)
-                         : pthread_cond_wait(&keys->changed, &keys->lock);
+    while (keys->wanted == NULL && !keys->stops && pm_clock_now_ns() < until_ns) {
+        pm_clock_wait_until(&keys->changed, &keys->lock, until_ns);
     }
     struct pm_config *wanted = keys->wanted;
     keys->wanted = NULL;
@@ -394,16 +391,9 @@ static void *run(void *user) {
 }
 
 static bool make_locks(struct pm_daemon_keys *keys) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) {
-        return false;
-    }
-    const bool is_made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-                         pthread_cond_init(&keys->changed, &attributes) == 0 &&
-                         pthread_mutex_init(&keys->names_lock, NULL) == 0 &&
-                         pthread_mutex_init(&keys->lock, NULL) == 0;
-    (void)pthread_condattr_destroy(&attributes);
-    return is_made;
+    return pm_clock_condition_init(&keys->changed) == 0 &&
+           pthread_mutex_init(&keys->names_lock, NULL) == 0 &&
+           pthread_mutex_init(&keys->lock, NULL) == 0;
 }
 
 static void free_keys(struct pm_daemon_keys *keys) {

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -95,11 +94,8 @@ static void *run_clock(void *user) {
                 next_ns = pm_clock_now_ns() + PM_HTTP_SAMPLE_MS * MS;
             }
         }
-        const uint64_t until_ns = pm_clock_now_ns() + LOOK_MS * MS;
-        const struct timespec until = {.tv_sec = (time_t)(until_ns / (1000 * MS)),
-                                       .tv_nsec = (long)(until_ns % (1000 * MS))};
         if (!server->is_stopping) {
-            (void)pthread_cond_timedwait(&server->stopped, &server->lock, &until);
+            pm_clock_wait_until(&server->stopped, &server->lock, pm_clock_now_ns() + LOOK_MS * MS);
         }
     }
     (void)pthread_mutex_unlock(&server->lock);
@@ -166,7 +162,6 @@ static void release(struct pm_http_server *server) {
 }
 
 static struct pm_http_server *make_server(struct pm_daemon *daemon) {
-    pthread_condattr_t monotonic;
     struct pm_http_server *server = calloc(1, sizeof *server);
     if (server == NULL) {
         return NULL;
@@ -178,10 +173,7 @@ static struct pm_http_server *make_server(struct pm_daemon *daemon) {
     }
     (void)pthread_mutex_init(&server->lock, NULL);
     (void)pthread_mutex_init(&server->history.lock, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&server->stopped, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    (void)pm_clock_condition_init(&server->stopped);
     return server;
 }
 

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #define MS UINT64_C(1000000)
-#define SECOND UINT64_C(1000000000)
 #define DAY_MS UINT64_C(86400000)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -65,9 +64,7 @@ bool pm_engine_wait_changed(struct pm_engine *engine, uint64_t until_ns) {
         (void)pthread_cond_wait(&engine->changed, &engine->lock);
         return true;
     }
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
-                                   .tv_nsec = (long)(until_ns % SECOND)};
-    (void)pthread_cond_timedwait(&engine->changed, &engine->lock, &until);
+    pm_clock_wait_until(&engine->changed, &engine->lock, until_ns);
     return pm_clock_now_ns() < until_ns;
 }
 
@@ -145,16 +142,10 @@ static pm_status check_options(const pm_engine_options *options, pm_error *error
 /* ---- Create --------------------------------------------------------------------------------- */
 
 static pm_status make_locks(struct pm_engine *engine, pm_error *error) {
-    pthread_condattr_t attributes;
-    bool made = pthread_condattr_init(&attributes) == 0;
-    if (made) {
-        made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-               pthread_cond_init(&engine->work, &attributes) == 0 &&
-               pthread_cond_init(&engine->changed, &attributes) == 0 &&
-               pthread_mutex_init(&engine->lock, NULL) == 0;
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    PM_FAIL_IF(!made, error, PM_NO_MEMORY, "a lock could not be made");
+    PM_FAIL_IF(pm_clock_condition_init(&engine->work) != 0 ||
+                   pm_clock_condition_init(&engine->changed) != 0 ||
+                   pthread_mutex_init(&engine->lock, NULL) != 0,
+               error, PM_NO_MEMORY, "a lock could not be made");
     return PM_OK;
 }
 

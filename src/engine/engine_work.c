@@ -178,9 +178,7 @@ static void sleep_a_while(struct pm_engine *engine) {
         const uint64_t policy_ns = pm_engine_monotonic_ns(engine, engine->until_ns);
         until_ns = policy_ns < until_ns ? policy_ns : until_ns;
     }
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
-                                   .tv_nsec = (long)(until_ns % SECOND)};
-    (void)pthread_cond_timedwait(&engine->work, &engine->lock, &until);
+    pm_clock_wait_until(&engine->work, &engine->lock, until_ns);
     if (engine->until_ns != PM_SCHED_NEVER && pm_engine_now_ns(engine) >= engine->until_ns) {
         pm_engine_pump(engine);
     }
