@@ -711,10 +711,11 @@ typedef struct pm_assignment_file pm_assignment_file;
 
 /* Maps a .pmasg. Sizes and densities are checked; values are when a proof loads them, and the
  * digest by pm_file_check(). A mapped file must not be changed while it is open (see
- * pm_guard_install()). path "-" reads stdin. Errors: IO, NO_MEMORY, NOT_THIS_KIND, VERSION, CURVE,
- * TRUNCATED, LENGTH, COUNT, ENCODING, FILE_CHANGED. */
-PM_API pm_status pm_assignment_file_open(const char *path, pm_assignment_file **file,
-                                         pm_error *error);
+ * pm_guard_install()). path "-" reads stdin. control, which may be NULL, is asked as in
+ * pm_file_read(). Errors: IO, NO_MEMORY, NOT_THIS_KIND, VERSION, CURVE, TRUNCATED, LENGTH, COUNT,
+ * ENCODING, FILE_CHANGED, CANCELLED, DEADLINE. */
+PM_API pm_status pm_assignment_file_open(const char *path, const pm_control *control,
+                                         pm_assignment_file **file, pm_error *error);
 /* Its arrays, to be proved; they live as long as the file. release is set: it takes an array that
  * has been read out of this process's memory. */
 PM_API pm_status pm_assignment_file_get(pm_assignment_file *file, pm_assignment *assignment,
@@ -906,9 +907,11 @@ PM_API void pm_file_writer_destroy(pm_file_writer *writer);
 PM_API pm_status pm_files_distinct(const char *const *inputs, size_t n_inputs,
                                    const char *const *outputs, size_t n_outputs, pm_error *error);
 /* Reads a whole file ("-": stdin) of at most max_bytes into memory; free with pm_bytes_free(),
- * which wipes. The bytes are followed by a NUL that is not counted. */
-PM_API pm_status pm_file_read(const char *path, size_t max_bytes, void **bytes, size_t *n_bytes,
-                              pm_error *error);
+ * which wipes. The bytes are followed by a NUL that is not counted. control, which may be NULL, is
+ * asked where a writer keeps us waiting, and between the parts of a long file. Errors: IO, LENGTH,
+ * NO_MEMORY, INVALID_ARGUMENT, CANCELLED, DEADLINE. */
+PM_API pm_status pm_file_read(const char *path, size_t max_bytes, const pm_control *control,
+                              void **bytes, size_t *n_bytes, pm_error *error);
 PM_API void pm_bytes_free(void *bytes, size_t n_bytes);
 
 /* Installs a SIGBUS handler that turns a read past the end of a mapped file (it shrank under us)

@@ -22,14 +22,15 @@ _Static_assert(PM_PMASG_AUX - PM_PMASG_INPUTS == (int)PM_ARRAY_AUX &&
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-pm_status pm_assignment_file_open(const char *path, pm_assignment_file **file, pm_error *error) {
+pm_status pm_assignment_file_open(const char *path, const pm_control *control,
+                                  pm_assignment_file **file, pm_error *error) {
     PM_FAIL_IF(path == NULL || file == NULL, error, PM_INVALID_ARGUMENT, "path or file is NULL");
     void *buffer = NULL;
     PM_TRY(pm_memory_alloc(NULL, "assignment file", sizeof(pm_assignment_file), PM_MEMORY_PLAIN,
                            &buffer, error));
     pm_assignment_file *made = buffer;
     pm_status status =
-        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, NULL, &made->mapping, error);
+        pm_mapping_open(path, PM_MAPPING_MAP, UINT64_MAX, NULL, control, &made->mapping, error);
     if (status != PM_OK) {
         pm_memory_free(made);
         return status;

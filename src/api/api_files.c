@@ -420,12 +420,13 @@ pm_status pm_files_distinct(const char *const *inputs, size_t n_inputs, const ch
     return pm_output_distinct(inputs, n_inputs, outputs, n_outputs, error);
 }
 
-pm_status pm_file_read(const char *path, size_t max_bytes, void **bytes, size_t *n_bytes,
-                       pm_error *error) {
+pm_status pm_file_read(const char *path, size_t max_bytes, const pm_control *control, void **bytes,
+                       size_t *n_bytes, pm_error *error) {
     PM_FAIL_IF(path == NULL || bytes == NULL || n_bytes == NULL, error, PM_INVALID_ARGUMENT,
                "path, bytes or n_bytes is NULL");
     struct pm_mapping mapping;
-    PM_TRY(pm_mapping_open(path, PM_MAPPING_READ_SECRET, max_bytes, NULL, NULL, &mapping, error));
+    PM_TRY(
+        pm_mapping_open(path, PM_MAPPING_READ_SECRET, max_bytes, NULL, control, &mapping, error));
     /* The buffer, with its NUL, goes to the caller. */
     *bytes = mapping.owned;
     *n_bytes = mapping.n_bytes;

@@ -85,6 +85,9 @@ static pm_status run(struct pm_cli *cli, int n, char **arguments) {
     if (cli->help) {
         return pm_cmd_help(cli);
     }
+    if (cli->timeout_s != 0) {
+        cli->control.deadline_ns = cli->start_ns + cli->timeout_s * UINT64_C(1000000000);
+    }
     status = pm_cli_assign_files(cli);
     if (status == PM_OK) {
         status = pm_guard_install(&cli->error);

@@ -427,9 +427,6 @@ pm_status pm_cli_start(struct pm_cli *cli) {
     if (!cli->quiet && isatty(STDERR_FILENO)) {
         cli->control.progress = pm_cli_progress;
     }
-    if (cli->timeout_s != 0) {
-        cli->control.deadline_ns = cli->start_ns + cli->timeout_s * UINT64_C(1000000000);
-    }
     pm_status status = pm_cli_choose_device(cli);
     if (status != PM_OK) {
         return status;

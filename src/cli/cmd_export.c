@@ -108,7 +108,8 @@ static bool is_vkey_file(const char *path) {
 static pm_status vk_from_json(struct pm_cli *cli, const char *path, pm_vk **vk) {
     void *bytes = NULL;
     size_t n_bytes = 0;
-    pm_status status = pm_file_read(path, PM_JSON_VK_BYTES_MAX, &bytes, &n_bytes, &cli->error);
+    pm_status status =
+        pm_file_read(path, PM_JSON_VK_BYTES_MAX, &cli->control, &bytes, &n_bytes, &cli->error);
     if (status == PM_OK) {
         status = pm_json_vk_parse(cli->context, bytes, n_bytes, path, vk, &cli->error);
     }
@@ -254,8 +255,8 @@ pm_status pm_cmd_export_calldata(struct pm_cli *cli) {
     const char *const paths[] = {files[0].path, files[1].path};
     pm_status status = pm_cli_one_stream(cli, paths, 2, "standard input");
     for (size_t i = 0; status == PM_OK && i < 2; i++) {
-        status = pm_file_read(files[i].path, PM_JSON_PUBLIC_BYTES_MAX, &files[i].bytes,
-                              &files[i].n_bytes, &cli->error);
+        status = pm_file_read(files[i].path, PM_JSON_PUBLIC_BYTES_MAX, &cli->control,
+                              &files[i].bytes, &files[i].n_bytes, &cli->error);
     }
     if (status == PM_OK) {
         bool exchanged = is_array(files[0].bytes, files[0].n_bytes) &&

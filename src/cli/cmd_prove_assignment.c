@@ -39,8 +39,8 @@ static pm_status admit_proof(struct pm_cli *cli, struct pm_cli_proving *run) {
 
 static pm_status load(struct pm_cli *cli, struct pm_cli_proving *run, struct given *given) {
     uint64_t start_ns = pm_cli_now_ns();
-    pm_status status =
-        pm_assignment_file_open(cli->files[PM_ROLE_WITNESS], &given->file, &cli->error);
+    pm_status status = pm_assignment_file_open(cli->files[PM_ROLE_WITNESS], &cli->control,
+                                               &given->file, &cli->error);
     given->assignment.struct_bytes = (uint32_t)sizeof given->assignment;
     if (status == PM_OK) {
         status = pm_assignment_file_get(given->file, &given->assignment, &cli->error);

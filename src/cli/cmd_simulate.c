@@ -182,7 +182,8 @@ static pm_status read_scenario(struct pm_cli *cli, struct pm_scenario *scenario)
     const char *path = cli->files[PM_ROLE_FILE];
     void *bytes = NULL;
     size_t n_bytes = 0;
-    pm_status status = pm_file_read(path, PM_SCENARIO_BYTES_MAX, &bytes, &n_bytes, &cli->error);
+    pm_status status =
+        pm_file_read(path, PM_SCENARIO_BYTES_MAX, &cli->control, &bytes, &n_bytes, &cli->error);
     if (status == PM_OK) {
         status = pm_scenario_parse(bytes, n_bytes, path, scenario, &cli->error);
     }

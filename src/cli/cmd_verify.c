@@ -27,8 +27,8 @@ static pm_status read_files(struct pm_cli *cli, struct verification *run) {
     pm_status status = pm_cli_one_stream(cli, paths, 3, "standard input");
     for (size_t i = 0; status == PM_OK && i < 3; i++) {
         files[i].text->path = files[i].path;
-        status = pm_file_read(files[i].path, files[i].max_bytes, &files[i].text->bytes,
-                              &files[i].text->n_bytes, &cli->error);
+        status = pm_file_read(files[i].path, files[i].max_bytes, &cli->control,
+                              &files[i].text->bytes, &files[i].text->n_bytes, &cli->error);
     }
     return status;
 }

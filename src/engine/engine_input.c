@@ -37,7 +37,7 @@ static pm_status read_shape(const char *path, struct engine_part *part, pm_error
     }
     PM_TRY(pm_engine_open_file(path, "the input cannot be opened", &fd, &facts, error));
     (void)snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
-    pm_status status = pm_assignment_file_open(held, &file, error);
+    pm_status status = pm_assignment_file_open(held, NULL, &file, error);
     (void)close(fd);
     if (status != PM_OK) {
         pm_error_at(error, path, PM_NO_OFFSET);
@@ -212,7 +212,7 @@ static pm_status open_path(struct pm_engine *engine, pm_context *context, struct
     pm_status status = check_unchanged(fd, path, part, control, error);
     if (status == PM_OK) {
         status = part->is_assignment
-                     ? pm_assignment_file_open(held, &part->assignment, error)
+                     ? pm_assignment_file_open(held, control, &part->assignment, error)
                      : pm_witness_open(context, held, control, &part->witness, error);
     }
     if (status == PM_OK) {

@@ -15,8 +15,8 @@
 #define READ_CHUNK_BYTES (UINT64_C(64) << 10)
 /* How often the control is looked at while a writer keeps us waiting. */
 #define WRITER_WAIT_MS 20
-/* The kernel moves no more than this at once. */
-#define READ_CALL_BYTES_MAX (UINT64_C(1) << 30)
+/* Read between two looks at the control: a slow disk has it within a second. */
+#define READ_CALL_BYTES_MAX (UINT64_C(8) << 20)
 
 static pm_status set_name(struct pm_mapping *mapping, const char *name, pm_error *error) {
     const size_t n = strlen(name) + 1;
@@ -117,12 +117,13 @@ struct source {
 /* Until there are bytes, or an end: a FIFO has none before its first writer came. */
 static pm_status await_bytes(const struct source *source, pm_error *error) {
     struct pollfd input = {.fd = source->fd, .events = POLLIN};
+    PM_TRY(pm_control_check(source->control, error));
     while (source->may_wait) {
-        PM_TRY(pm_control_check(source->control, error));
         const int n_ready = poll(&input, 1, WRITER_WAIT_MS);
         if (n_ready > 0 || (n_ready < 0 && errno != EINTR)) {
             break;
         }
+        PM_TRY(pm_control_check(source->control, error));
     }
     return PM_OK;
 }

@@ -43,8 +43,8 @@ enum pm_mapping_how {
  * Regular files, pipes and FIFOs may have up to max_bytes; a character device is read up to the
  * smaller of max_bytes and PM_MAPPING_DEVICE_BYTES_MAX; a directory, a block device and a socket
  * are refused. A FIFO or a pipe is waited for until its writer closes it, or control, which may be
- * NULL, ends the waiting. On success the caller owns *mapping and closes it. Errors: IO, NO_MEMORY,
- * LENGTH (more than max_bytes), CANCELLED, DEADLINE.
+ * NULL, ends the waiting; it also ends the reading of a long file. On success the caller owns
+ * *mapping and closes it. Errors: IO, NO_MEMORY, LENGTH (more than max_bytes), CANCELLED, DEADLINE.
  */
 pm_status pm_mapping_open(const char *path, enum pm_mapping_how how, uint64_t max_bytes,
                           struct pm_ledger *ledger, const pm_control *control,

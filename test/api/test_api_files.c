@@ -4,6 +4,7 @@
 #include "curve/curve.h"
 #include "support/file_builder.h"
 #include "support/fixture.h"
+#include "support/late_wish.h"
 #include "support/params_builder.h"
 
 #include <proofmill/proofmill.h>
@@ -13,6 +14,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -343,21 +345,45 @@ static void whole_files_are_read(void **state) {
     size_t n_bytes = 77;
     pm_error error = PM_ERROR_INIT;
     file_write(path, "abc", 3);
-    file_expect(pm_file_read(path, 3, &bytes, &n_bytes, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_file_read(path, 3, NULL, &bytes, &n_bytes, &error), PM_OK, &error, NULL, NULL,
+                NULL);
     assert_int_equal(n_bytes, 3);
     assert_string_equal(bytes, "abc");
     pm_bytes_free(bytes, n_bytes);
     bytes = NULL;
-    file_expect(pm_file_read(path, 2, &bytes, &n_bytes, &error), PM_LENGTH, &error, NULL, NULL,
-                NULL);
+    file_expect(pm_file_read(path, 2, NULL, &bytes, &n_bytes, &error), PM_LENGTH, &error, NULL,
+                NULL, NULL);
     assert_null(bytes);
     file_write(path, "", 0);
-    file_expect(pm_file_read(path, 0, &bytes, &n_bytes, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_file_read(path, 0, NULL, &bytes, &n_bytes, &error), PM_OK, &error, NULL, NULL,
+                NULL);
     assert_int_equal(n_bytes, 0);
     assert_string_equal(bytes, "");
     pm_bytes_free(bytes, n_bytes);
     pm_bytes_free(NULL, 0);
-    assert_int_equal(pm_file_read(NULL, 0, &bytes, &n_bytes, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_file_read(NULL, 0, NULL, &bytes, &n_bytes, &error), PM_INVALID_ARGUMENT);
+}
+
+/* A wish to stop ends the wait for a writer, and is seen before a file on disk is read. */
+static void reading_ends_when_asked(void **state) {
+    (void)state;
+    const char *silent = file_in_tree(tree, "silent");
+    const char *text = file_in_tree(tree, "asked");
+    pm_assignment_file *file = NULL;
+    void *bytes = NULL;
+    size_t n_bytes = 0;
+    struct late_wish wish;
+    file_write(text, "abc", 3);
+    assert_int_equal(mkfifo(silent, 0600), 0);
+    late_wish_begin(&wish);
+    assert_int_equal(pm_file_read(silent, 99, &wish.control, &bytes, &n_bytes, NULL), PM_CANCELLED);
+    late_wish_end(&wish);
+    assert_int_equal(pm_file_read(text, 99, &wish.control, &bytes, &n_bytes, NULL), PM_CANCELLED);
+    assert_null(bytes);
+    late_wish_begin(&wish);
+    assert_int_equal(pm_assignment_file_open(silent, &wish.control, &file, NULL), PM_CANCELLED);
+    late_wish_end(&wish);
+    assert_null(file);
 }
 
 static void writing_checks_its_arguments(void **state) {
@@ -407,6 +433,7 @@ int main(void) {
         cmocka_unit_test(long_witness_is_kept_whole),
         cmocka_unit_test(A11_failing_constraint_is_named),
         cmocka_unit_test(whole_files_are_read),
+        cmocka_unit_test(reading_ends_when_asked),
         cmocka_unit_test(writing_checks_its_arguments),
     };
     return cmocka_run_group_tests(tests, start, stop);

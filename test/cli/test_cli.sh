@@ -545,6 +545,9 @@ timeout --foreground -k 20 -s TERM 1 "$proofmill" setup --insecure-known-tau ff 
 status=$?
 expect "SIGTERM ends the waiting" test $status -eq 124 -o $status -eq 143
 refute "nothing is written" test -e new.zkey
+run 9 verify --timeout 1 ff public.json proof.json
+run 9 export solidity --timeout 1 ff new.sol
+refute "nothing is written" test -e new.sol
 
 begin "closed standard streams"
 "$proofmill" prove circuit_final.zkey - p.json pub.json <&- 2>err

@@ -273,7 +273,8 @@ static bool no_constraint_is_named(struct world *world) {
 }
 
 static pm_status read_file(struct world *world, pm_error *error) {
-    return pm_file_read(world->zkey_path, SIZE_MAX, &world->out.bytes, &world->out.n_bytes, error);
+    return pm_file_read(world->zkey_path, SIZE_MAX, NULL, &world->out.bytes, &world->out.n_bytes,
+                        error);
 }
 
 static bool bytes_are_equal(struct world *world) {

@@ -34,7 +34,7 @@ static pm_assignment_file *open_aligned(const uint8_t *bytes, size_t n_bytes,
     const int fd = memfd_create("fuzz", MFD_CLOEXEC);
     FUZZ_REQUIRE(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    FUZZ_REQUIRE(pm_assignment_file_open(path, &file, NULL) == PM_OK);
+    FUZZ_REQUIRE(pm_assignment_file_open(path, NULL, &file, NULL) == PM_OK);
     (void)close(fd);
     assignment->struct_bytes = sizeof *assignment;
     FUZZ_REQUIRE(pm_assignment_file_get(file, assignment, NULL) == PM_OK);
@@ -50,7 +50,7 @@ static void check_written(const uint8_t *bytes, size_t n_bytes, bool digest_is_g
     (void)snprintf(name, sizeof name, "/dev/shm/proofmill-fuzz-%ld.pmasg", (long)getpid());
     pm_assignment_file *file = open_aligned(bytes, n_bytes, &assignment);
     FUZZ_REQUIRE(pm_assignment_file_write(name, &assignment, NULL, NULL) == PM_OK);
-    FUZZ_REQUIRE(pm_file_read(name, n_bytes, &again, &n_again, NULL) == PM_OK);
+    FUZZ_REQUIRE(pm_file_read(name, n_bytes, NULL, &again, &n_again, NULL) == PM_OK);
     (void)unlink(name);
     const size_t n_same = digest_is_good ? n_bytes : n_bytes - PM_PMASG_DIGEST_BYTES;
     FUZZ_REQUIRE(n_again == n_bytes && memcmp(again, bytes, n_same) == 0);

@@ -133,7 +133,8 @@ static void expect_read(const char *path, const pm_assignment *given) {
     pm_assignment_file *file = NULL;
     pm_assignment read = {.struct_bytes = sizeof read};
     pm_error error = PM_ERROR_INIT;
-    file_expect(pm_assignment_file_open(path, &file, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_assignment_file_open(path, NULL, &file, &error), PM_OK, &error, NULL, NULL,
+                NULL);
     assert_int_equal(pm_assignment_file_get(file, &read, &error), PM_OK);
     assert_memory_equal(read.inputs, given->inputs, 32 * given->n_inputs);
     assert_memory_equal(read.aux, given->aux, 32 * given->n_aux);
@@ -179,7 +180,7 @@ static void every_kind_is_written_as_described_and_read_again(void **state) {
                     NULL, NULL);
         assert_int_equal(stat(path, &about), 0);
         assert_int_equal(about.st_mode & 0777, 0600); /* also where it was another's */
-        assert_int_equal(pm_file_read(path, 1 << 20, &bytes, &n_bytes, &error), PM_OK);
+        assert_int_equal(pm_file_read(path, 1 << 20, NULL, &bytes, &n_bytes, &error), PM_OK);
         assert_int_equal(n_bytes, expected.n_bytes);
         assert_memory_equal(bytes, expected.bytes, n_bytes);
         file_expect(pm_file_check(context, path, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
@@ -383,7 +384,7 @@ static void half_an_assignment_is_not_written(void **state) {
         assert_int_not_equal(access(path, F_OK), 0);
     }
     assert_int_equal(pm_assignment_file_write(NULL, NULL, NULL, &error), PM_INVALID_ARGUMENT);
-    assert_int_equal(pm_assignment_file_open(NULL, NULL, &error), PM_INVALID_ARGUMENT);
+    assert_int_equal(pm_assignment_file_open(NULL, NULL, NULL, &error), PM_INVALID_ARGUMENT);
     pm_assignment_file_destroy(NULL);
 }
 

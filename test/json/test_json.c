@@ -583,7 +583,7 @@ static char *read_text(const char *folder, const char *circuit, const char *file
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/%s/%s", folder, circuit, file);
     void *bytes = NULL;
-    return pm_file_read(path, (size_t)1 << 24, &bytes, n_bytes, NULL) == PM_OK ? bytes : NULL;
+    return pm_file_read(path, (size_t)1 << 24, NULL, &bytes, n_bytes, NULL) == PM_OK ? bytes : NULL;
 }
 
 /* Parses the three files of a circuit and writes them again. */

@@ -21,7 +21,7 @@ static int make_params(const struct bellman_shape *shape, const char *path) {
     void *bytes = NULL;
     size_t n_bytes = 0;
     rust_params_make(shape, &params);
-    pm_status status = pm_file_read(params.path, SIZE_MAX / 2, &bytes, &n_bytes, &error);
+    pm_status status = pm_file_read(params.path, SIZE_MAX / 2, NULL, &bytes, &n_bytes, &error);
     if (status == PM_OK) {
         const pm_output output = {path, bytes, n_bytes};
         status = pm_files_write(&output, 1, NULL, &error);

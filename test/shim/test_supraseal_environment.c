@@ -241,7 +241,8 @@ static void prove_recorded(const char *path) {
     size_t n_bytes = sizeof encoded;
     pm_error error = PM_ERROR_INIT;
     file_expect(pm_file_check(params.context, path, NULL, &error), PM_OK, &error, NULL, NULL, NULL);
-    file_expect(pm_assignment_file_open(path, &file, &error), PM_OK, &error, NULL, NULL, NULL);
+    file_expect(pm_assignment_file_open(path, NULL, &file, &error), PM_OK, &error, NULL, NULL,
+                NULL);
     assert_int_equal(pm_assignment_file_get(file, &assignment, &error), PM_OK);
     expect_same_arrays(&assignment);
     assert_int_equal(

@@ -59,7 +59,7 @@ static struct file_image read_image(const char *path) {
     void *bytes = NULL;
     struct file_image image = {0};
     pm_error error = PM_ERROR_INIT;
-    assert_int_equal(pm_file_read(path, SIZE_MAX / 2, &bytes, &image.n_bytes, &error), PM_OK);
+    assert_int_equal(pm_file_read(path, SIZE_MAX / 2, NULL, &bytes, &image.n_bytes, &error), PM_OK);
     image.bytes = malloc(image.n_bytes);
     assert_non_null(image.bytes);
     memcpy(image.bytes, bytes, image.n_bytes);
