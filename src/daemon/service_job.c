@@ -8,6 +8,9 @@
 #define LIST_MAX 1000
 /* Jobs that are looked at in one go. */
 #define PAGE_JOBS 64
+/* For numbers that are being put on record: the journal's disk answers sooner, or does not. */
+#define SETTLE_MS 5000
+#define SETTLE_LOOK_MS 20
 
 static bool ask_for_one(struct pm_rpc_call *call) {
     pm_rpc_fail(call, PM_RPC_INVALID_ARGUMENT, "a job is asked for by its number or request id");
@@ -171,20 +174,54 @@ struct listing {
     uint64_t next_after;
 };
 
-/* Goes through the jobs until there are enough. One page lies behind those that were taken. */
+/* Goes through the jobs until there is one more than asked for, so that more follow. One page lies
+ * behind those that were taken. */
 static void collect(pm_engine *engine, uint64_t after, bool only_open, struct listing *listing) {
     uint32_t n_page = PAGE_JOBS;
-    while (listing->n < listing->n_max && n_page == PAGE_JOBS) {
-        pm_engine_job *page = &listing->infos[listing->n_max];
+    listing->n = 0;
+    while (listing->n <= listing->n_max && n_page == PAGE_JOBS) {
+        pm_engine_job *page = &listing->infos[listing->n_max + 1];
         (void)pm_engine_jobs(engine, after, page, &n_page);
-        for (uint32_t i = 0; i < n_page && listing->n < listing->n_max; ++i) {
+        for (uint32_t i = 0; i < n_page && listing->n <= listing->n_max; ++i) {
             after = page[i].job;
             if (!only_open || !pm_service_has_ended(&page[i])) {
                 listing->infos[listing->n++] = page[i];
             }
         }
     }
-    listing->next_after = listing->n == listing->n_max ? after : 0;
+    const bool is_cut = listing->n > listing->n_max;
+    listing->n = is_cut ? listing->n_max : listing->n;
+    listing->next_after = is_cut ? listing->infos[listing->n - 1].job : 0;
+}
+
+/* Numbers above `settled` may come yet, and nobody asks for those before next_after again: a page
+ * that others follow ends there. */
+static void cut_settled(struct listing *listing, uint64_t settled) {
+    if (listing->next_after > settled) {
+        while (listing->n > 0 && listing->infos[listing->n - 1].job > settled) {
+            --listing->n;
+        }
+        listing->next_after = settled;
+    }
+}
+
+/* False: jobs are there, but for too long some before them have been on their way to the record. */
+static bool collect_settled(pm_engine *engine, const Proofmill__V1__ListJobsRequest *request,
+                            struct listing *listing) {
+    pm_engine_metrics metrics;
+    pm_engine_event event;
+    pm_status waited = PM_OK;
+    for (uint32_t ms = 0; ms < SETTLE_MS && waited != PM_CANCELLED; ms += SETTLE_LOOK_MS) {
+        (void)pm_engine_metrics_now(engine, &metrics);
+        collect(engine, request->after, request->only_open, listing);
+        const bool is_cut = listing->next_after != 0;
+        cut_settled(listing, metrics.settled_job);
+        if (!is_cut || listing->n > 0) {
+            return true;
+        }
+        waited = pm_engine_next_event(engine, UINT64_MAX, SETTLE_LOOK_MS, &event);
+    }
+    return false;
 }
 
 static void reply_listing(struct pm_rpc_call *call, struct listing *listing) {
@@ -208,15 +245,18 @@ static void list_jobs(struct pm_rpc_call *call, const Proofmill__V1__ListJobsReq
                     LIST_MAX);
         return;
     }
-    listing.infos = calloc((size_t)listing.n_max + PAGE_JOBS, sizeof *listing.infos);
+    listing.infos = calloc((size_t)listing.n_max + 1 + PAGE_JOBS, sizeof *listing.infos);
     listing.views = calloc(listing.n_max, sizeof *listing.views);
     listing.pointers = calloc(listing.n_max, sizeof(Proofmill__V1__Job *));
     if (listing.infos == NULL || listing.views == NULL || listing.pointers == NULL) {
         pm_rpc_fail(call, PM_RPC_RESOURCE_EXHAUSTED, "no memory for a list of %u jobs",
                     listing.n_max);
-    } else {
-        collect(pm_service_daemon(call)->engine, request->after, request->only_open, &listing);
+    } else if (collect_settled(pm_service_daemon(call)->engine, request, &listing)) {
         reply_listing(call, &listing);
+    } else {
+        pm_rpc_fail(call, PM_RPC_UNAVAILABLE,
+                    "jobs with lower numbers than the next are still being put on record: ask "
+                    "again");
     }
     free(listing.infos);
     free(listing.views);

@@ -13,12 +13,14 @@
 #include "support/toy_circuits.h"
 #include "json/json.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -859,6 +861,98 @@ static void jobs_are_listed_page_by_page(void **state) {
     cancel_job(first);
 }
 
+/* A job that has its number and is not listed yet, while later ones are. */
+struct late_job {
+    struct engine_job *job;
+    uint64_t id;
+    bool is_refused;
+    pthread_t thread;
+};
+
+static void late_job_begin(struct late_job *late) {
+    toy_expect(pm_engine_job_make(1, &late->job, NULL), PM_OK, NULL);
+    pm_engine_lock(engine);
+    late->job->above = engine->last_id;
+    late->id = ++engine->last_id;
+    late->job->next = engine->arriving;
+    engine->arriving = late->job;
+    pm_engine_unlock(engine);
+}
+
+static void *come_late(void *argument) {
+    const struct timespec a_while = {.tv_nsec = 60000000};
+    struct late_job *late = argument;
+    (void)nanosleep(&a_while, NULL);
+    pm_engine_lock(engine);
+    engine->arriving = late->job->next;
+    if (!late->is_refused) {
+        late->job->id = late->id;
+        late->job->is_recorded = late->job->is_final = true;
+        late->job->state = PM_ENGINE_FAILED;
+        pm_engine_job_enlist(engine, late->job);
+        pm_engine_keep(engine, late->job);
+    }
+    pm_engine_unlock(engine);
+    return NULL;
+}
+
+static Proofmill__V1__ListJobsResponse *list_after(uint64_t after, uint32_t n_max) {
+    Proofmill__V1__ListJobsRequest request = PROOFMILL__V1__LIST_JOBS_REQUEST__INIT;
+    request.after = after;
+    request.n_max = n_max;
+    Proofmill__V1__ListJobsResponse *answer =
+        world_call(&daemon_, "Prover/ListJobs", &request.base,
+                   &proofmill__v1__list_jobs_response__descriptor, NULL);
+    assert_non_null(answer);
+    return answer;
+}
+
+/* Five jobs, and a late one between the second and the third. */
+static void list_around(struct late_job *late) {
+    uint64_t ids[6], after = 0;
+    uint32_t n = 0, n_listed = 0;
+    for (int i = 0; i < 6; ++i) {
+        if (i == 2) {
+            late_job_begin(late);
+            ids[n] = late->id;
+            n += !late->is_refused;
+            continue;
+        }
+        BY_PATH(made, ONE, "");
+        ids[n++] = await_job(engine, submit_good(&made)).job;
+    }
+    /* Whoever asks for all of them gets what is there, and is told that it was all. */
+    Proofmill__V1__ListJobsResponse *answer = list_after(ids[0] - 1, 5);
+    assert_int_equal(answer->n_jobs, 5);
+    assert_int_equal(answer->next_after, 0);
+    free_message(answer);
+    /* The page that others follow ends before the late one, and the next one waits for it. */
+    answer = list_after(ids[0] - 1, 3);
+    assert_int_equal(answer->n_jobs, 2);
+    assert_int_equal(answer->next_after, ids[1]);
+    free_message(answer);
+    assert_int_equal(pthread_create(&late->thread, NULL, come_late, late), 0);
+    after = ids[0] - 1;
+    do {
+        answer = list_after(after, 2);
+        for (size_t i = 0; i < answer->n_jobs; ++i) {
+            assert_int_equal(answer->jobs[i]->job, ids[n_listed++]);
+        }
+        after = answer->next_after;
+        free_message(answer);
+    } while (after != 0);
+    assert_int_equal(n_listed, n);
+    assert_int_equal(pthread_join(late->thread, NULL), 0);
+}
+
+static void pages_miss_no_job_that_comes_late(void **state) {
+    struct late_job late = {.is_refused = false}, refused = {.is_refused = true};
+    (void)state;
+    list_around(&late);
+    list_around(&refused);
+    pm_engine_job_free(NULL, refused.job);
+}
+
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
 static void *key_call(const char *path, const char *name, const ProtobufCMessageDescriptor *answer,
@@ -1154,6 +1248,7 @@ int main(void) {
         cmocka_unit_test(jobs_are_cancelled),
         cmocka_unit_test(unknown_jobs_are_not_found),
         cmocka_unit_test(jobs_are_listed_page_by_page),
+        cmocka_unit_test(pages_miss_no_job_that_comes_late),
         cmocka_unit_test(calls_about_keys_have_their_own_threads),
         cmocka_unit_test(a_key_that_cannot_fit_takes_no_name),
         cmocka_unit_test(keys_come_and_go),
