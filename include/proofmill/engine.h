@@ -100,12 +100,15 @@ typedef struct pm_engine_options {
     /* From any thread; it must not call the engine, and waits for nothing. NULL: none. */
     void (*log)(void *user, pm_log_level level, const char *sentence);
     void *user;
+    /* Asked while the engine is created, as reading the journal's keys takes as long as their disks
+     * do, and not kept. When it ends that, the journal is as it was. NULL: none. */
+    const pm_control *control;
 } pm_engine_options;
 
 /* options may be NULL. Jobs of the journal that have not ended are queued again. Errors:
  * INVALID_ARGUMENT, those of pm_context_create(), IO (the journal cannot be written, or another
  * engine has it), ENCODING (it is damaged: see pm_engine_salvage()), VERSION (it is a later
- * proofmill's), NO_MEMORY. */
+ * proofmill's), NO_MEMORY, CANCELLED, DEADLINE. */
 PM_API pm_status pm_engine_create(const pm_engine_options *options, pm_engine **engine,
                                   pm_error *error);
 /* Takes no more jobs, and returns when all have ended; DEADLINE after timeout_ms (0: waits for as

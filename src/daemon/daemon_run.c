@@ -2,7 +2,7 @@
 /*
  * daemon/daemon_run.c - the daemon from its start to its end.
  *
- *     start:  folders, engine, keys (in a thread), gRPC, HTTP, READY=1
+ *     start:  folders, engine (a signal ends that), keys (in a thread), gRPC, HTTP, READY=1
  *     then:   signals, the watchdog, cards that hang
  *     end:    no new jobs; those that are open may end; the engine stops; gRPC, HTTP, the rest
  *
@@ -17,6 +17,7 @@
 
 #include <inttypes.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@
 #define HANG_MS 10000
 /* For answers that are on their way when the jobs have ended. */
 #define GRACE_MS 2000
+/* How often it is looked whether the start is over that a signal may end. */
+#define EARLY_TICK_MS 20
 #define EXIT_RESTART 75 /* EX_TEMPFAIL of sysexits.h */
 
 enum stage { SERVING, DRAINING, ENDING };
@@ -46,6 +49,7 @@ struct serve {
     struct pm_notify notify;
     enum stage stage;
     bool at_once;
+    bool ended_early; /* told to end before it served */
     int code;
     uint64_t drain_until_ns;
     struct pm_daemon_hang hang;
@@ -75,6 +79,45 @@ static void say_why_no_card(const struct pm_config *config, const pm_engine_opti
     }
 }
 
+/* Takes the signals that end the daemon while nobody else does, and has the start end. */
+struct early_stop {
+    pthread_t thread;
+    volatile int cancel; /* atomic: the signal that came, or 0 */
+    int is_over;         /* atomic */
+};
+
+static void *await_early_stop(void *argument) {
+    struct early_stop *early = argument;
+    const struct timespec slice = {.tv_nsec = EARLY_TICK_MS * 1000000};
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    int number = -1;
+    while (number <= 0 && !__atomic_load_n(&early->is_over, __ATOMIC_RELAXED)) {
+        number = sigtimedwait(&signals, NULL, &slice);
+    }
+    if (number > 0) {
+        __atomic_store_n(&early->cancel, number, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* The journal's keys are opened, which a signal ends. */
+static pm_status create_engine(struct serve *serve, pm_engine_options *options, pm_error *error) {
+    struct early_stop early = {.cancel = 0};
+    const pm_control control = {.struct_bytes = (uint32_t)sizeof control, .cancel = &early.cancel};
+    PM_FAIL_IF(pthread_create(&early.thread, NULL, await_early_stop, &early) != 0, error,
+               PM_NO_THREADS, "no thread to wait for signals");
+    options->control = &control;
+    pm_status status = pm_engine_create(options, &serve->daemon.engine, error);
+    __atomic_store_n(&early.is_over, 1, __ATOMIC_RELAXED);
+    (void)pthread_join(early.thread, NULL);
+    serve->ended_early = early.cancel != 0 && (status == PM_OK || status == PM_CANCELLED);
+    return serve->ended_early ? pm_error_set(error, PM_CANCELLED, "told to end before it serves")
+                              : status;
+}
+
 static pm_status start_engine(struct serve *serve, pm_error *error) {
     const struct pm_config *config = &serve->daemon.config;
     pm_engine_device devices[PM_CONFIG_DEVICES_MAX];
@@ -83,7 +126,7 @@ static pm_status start_engine(struct serve *serve, pm_error *error) {
     pm_config_engine_options(config, devices, &options);
     options.log = pm_daemon_log_sentence;
     say_why_no_card(config, &options);
-    const pm_status status = pm_engine_create(&options, &serve->daemon.engine, error);
+    const pm_status status = create_engine(serve, &options, error);
     static const char taken[] = "another engine";
     if (status == PM_IO && strncmp(error->message, taken, sizeof taken - 1) == 0) {
         return pm_error_set(error, PM_IO,
@@ -385,16 +428,19 @@ int pm_daemon_run(const struct pm_daemon_options *options,
     }
     pm_daemon_log_set_level(serve->daemon.config.log_level);
     status = start(serve, &error);
+    const bool is_good = status == PM_OK || serve->ended_early;
     if (status == PM_OK) {
         loop(serve);
-        (void)pm_notify_send(&serve->notify, "STOPPING=1");
     } else {
-        serve->code = pm_daemon_say_error(status, &error);
         serve->at_once = true;
+        serve->code = is_good ? 0 : pm_daemon_say_error(status, &error);
+    }
+    if (is_good) {
+        (void)pm_notify_send(&serve->notify, "STOPPING=1");
     }
     stop(serve);
-    if (status == PM_OK) {
-        pm_daemon_log(PM_LOG_INFO, "ended");
+    if (is_good) {
+        pm_daemon_log(PM_LOG_INFO, serve->ended_early ? "ended before it served" : "ended");
     }
     const int code = serve->code;
     pm_config_free(&serve->daemon.config);

@@ -254,7 +254,7 @@ static pm_status fill(struct pm_engine *engine, const pm_engine_options *options
     PM_TRY(pm_budget_create(&budget, &engine->budget, error));
     PM_TRY(pm_engine_open_devices(engine, options, error));
     PM_TRY(start_scheduler(engine, options, host_bytes, error));
-    PM_TRY(pm_engine_recover(engine, error));
+    PM_TRY(pm_engine_recover(engine, options->control, error));
     return pm_engine_start_threads(engine, error);
 }
 

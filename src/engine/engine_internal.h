@@ -303,7 +303,7 @@ void pm_engine_acquit(struct pm_engine *engine, uint32_t device);
 /* engine_key.c; find: under the lock, NULL if there is none */
 struct engine_key *pm_engine_find_key(struct pm_engine *engine, const char *name);
 pm_status pm_engine_restore_key(struct pm_engine *engine, const struct pm_journal_key *key,
-                                pm_error *error);
+                                const pm_control *control, pm_error *error);
 void pm_engine_close_keys(struct pm_engine *engine);
 /* Under the lock, which is given up while it waits: out of devices and process. control may be
  * NULL. Errors as pm_engine_key_evict(). */
@@ -395,8 +395,8 @@ pm_status pm_engine_schedule(struct pm_engine *engine, struct engine_job *job, p
 /* engine_job.c; under the lock */
 pm_engine_state pm_engine_job_state(const struct pm_engine *engine, const struct engine_job *job);
 
-/* engine_recover.c */
-pm_status pm_engine_recover(struct pm_engine *engine, pm_error *error);
+/* engine_recover.c; control may be NULL */
+pm_status pm_engine_recover(struct pm_engine *engine, const pm_control *control, pm_error *error);
 
 /* engine_end.c; under the lock */
 /* After anything that may have changed the job in the scheduler: stops what is to stop, frees what

@@ -332,7 +332,7 @@ pm_status pm_engine_key_register(pm_engine *engine, const pm_engine_key *key,
 }
 
 pm_status pm_engine_restore_key(struct pm_engine *engine, const struct pm_journal_key *key,
-                                pm_error *error) {
+                                const pm_control *control, pm_error *error) {
     const pm_engine_key asked = {
         .name = key->name, .path = key->path, .r1cs_path = key->r1cs_path, .check = key->check};
     struct engine_key *made = NULL, known;
@@ -341,14 +341,14 @@ pm_status pm_engine_restore_key(struct pm_engine *engine, const struct pm_journa
     (void)snprintf(known.path, sizeof known.path, "%s", key->path);
     known.file = key->file;
     memcpy(known.digest, key->digest, sizeof known.digest);
-    pm_status status = find_digest(made, NULL, &known, NULL, error);
+    pm_status status = find_digest(made, NULL, &known, control, error);
     if (status == PM_OK && memcmp(made->digest, key->digest, sizeof made->digest) != 0) {
         status = pm_error_set(error, PM_FILE_CHANGED,
                               "the key's file is not the one that was registered");
         pm_error_at(error, made->path, PM_NO_OFFSET);
     }
     if (status == PM_OK) {
-        status = open_once(engine, made, NULL, error);
+        status = open_once(engine, made, control, error);
     }
     if (status == PM_OK) {
         status = enter_key(engine, made, error);

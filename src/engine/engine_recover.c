@@ -5,6 +5,7 @@
  */
 #include "engine/engine_internal.h"
 
+#include "base/control.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ struct lost_key {
 
 struct recovery {
     struct pm_engine *engine;
+    const pm_control *control;
     struct lost_key lost[PM_ENGINE_KEYS_MAX];
     uint32_t n_lost;
 };
@@ -26,7 +28,8 @@ struct recovery {
 static pm_status take_key(void *user, const struct pm_journal_key *key, pm_error *error) {
     struct recovery *recovery = user;
     pm_error why = PM_ERROR_INIT;
-    const pm_status status = pm_engine_restore_key(recovery->engine, key, &why);
+    const pm_status status = pm_engine_restore_key(recovery->engine, key, recovery->control, &why);
+    PM_TRY(pm_control_check(recovery->control, error)); /* not that the key would be lost */
     if (status == PM_NO_MEMORY) {
         pm_error_copy(error, &why);
         return status;
@@ -193,6 +196,7 @@ static pm_status take_job(void *user, const struct pm_journal_job *row, pm_error
     struct pm_engine *engine = recovery->engine;
     struct engine_job *job = NULL;
     pm_status status = PM_OK;
+    PM_TRY(pm_control_check(recovery->control, error));
     PM_TRY(pm_engine_job_make(row->n_parts, &job, error));
     fill_job(row, job);
     for (uint32_t i = 0; i < row->n_parts && status == PM_OK; ++i) {
@@ -232,7 +236,7 @@ static bool is_wanted(void *user, const char *name) {
     return false;
 }
 
-pm_status pm_engine_recover(struct pm_engine *engine, pm_error *error) {
+pm_status pm_engine_recover(struct pm_engine *engine, const pm_control *control, pm_error *error) {
     void *buffer = NULL;
     if (engine->journal == NULL) {
         return PM_OK;
@@ -241,6 +245,7 @@ pm_status pm_engine_recover(struct pm_engine *engine, pm_error *error) {
                            error));
     struct recovery *recovery = buffer;
     recovery->engine = engine;
+    recovery->control = control;
     const struct pm_journal_visitor visitor = {.user = recovery, .key = take_key, .job = take_job};
     const pm_status status = pm_journal_read(engine->journal, &visitor, error);
     pm_memory_free(buffer);

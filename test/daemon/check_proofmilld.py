@@ -107,7 +107,7 @@ class Manager:
 class Daemon:
     """One that runs, with a manager, a socket and a state of its own."""
 
-    def __init__(self, place, name, *words, abstract=False, **environment):
+    def __init__(self, place, name, *words, abstract=False, serves=True, **environment):
         self.place = place
         self.log_path = place.path(name + ".log")
         self.socket_path = place.path(name, "proofmill.sock")
@@ -120,7 +120,8 @@ class Daemon:
                  place.path(name + ".state"), "--devices", "cpu", "--budget", "2GiB", *words],
                 env={**place.environment, "NOTIFY_SOCKET": notify, **environment}, stderr=log,
                 stdin=subprocess.DEVNULL, cwd=place.folder)
-        check(self.manager.wait("READY=1") is not None, f"{name}: no READY=1: {self.log()}")
+        wanted = "READY=1" if serves else "STATUS=opens the journal and its keys"
+        check(self.manager.wait(wanted) is not None, f"{name}: no {wanted}: {self.log()}")
         check(self.manager.messages[0].startswith("STATUS=opens"), f"{name}: said first: "
               f"{self.manager.messages[0]}")
 
@@ -383,6 +384,40 @@ def check_keys(place):
     end(daemon)
 
 
+def check_early_stop(place):
+    """A signal while a key of the journal is read, which takes minutes: it ends at once, well."""
+    key = place.path("key.zkey")
+    shutil.copy(f"{DATA}/mult3/mult3.zkey", key)
+    n_bytes = os.stat(key).st_size
+
+    def start(**how):
+        return Daemon(place, "early", **how)
+
+    def end(daemon, number=signal.SIGTERM):
+        began = time.monotonic()
+        daemon.end(0, number)
+        check(time.monotonic() - began < 20, "an early daemon does not end at once")
+        check(daemon.manager.wait("STOPPING=1", 20) is not None, f"no STOPPING=1: {daemon.log()}")
+        daemon.manager.socket.close()
+        os.unlink(place.path("early.notify"))
+
+    daemon = start()
+    code, _, err = daemon.client("key", "add", "key", key)
+    check(code == 0, f"key add: {err}")
+    end(daemon)
+    os.truncate(key, 1 << 38)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        daemon = start(serves=False)
+        time.sleep(0.2)
+        end(daemon, number)
+    check(daemon.log().count("ended before it served") == 2 and
+          daemon.log().count("serves on") == 1, f"log: {daemon.log()}")
+    os.truncate(key, n_bytes)
+    daemon = start()
+    check(key_names(daemon) == {"key"}, "the key is lost by an early end")
+    end(daemon)
+
+
 def make_circuit(place):
     subprocess.run([os.path.join(DEMO, "pm_demo_r1cs"), "bn254", str(CONSTRAINTS),
                     place.path("c.r1cs")], check=True, stdout=subprocess.DEVNULL)
@@ -501,7 +536,7 @@ path = "{DATA}/mult3/mult3.zkey"
 
 def main():
     for test in (check_options, check_configuration, check_places, check_one_life, check_keys,
-                 check_hang):
+                 check_early_stop, check_hang):
         place = Place()
         test(place)
         place.close()

@@ -183,6 +183,35 @@ static void a_deadly_job_is_given_up(void **state) {
     file_remove_tree(tree);
 }
 
+/* A wish to stop ends the opening of keys, and none of them counts as lost for that. */
+static void opening_ends_when_asked(void **state) {
+    (void)state;
+    char *tree = file_make_tree();
+    const char *folder = file_in_tree(tree, "journal");
+    pm_engine *engine = open_on(folder, (pm_engine_options){0});
+    uint64_t jobs[4];
+    for (uint32_t i = 0; i < 4; ++i) {
+        jobs[i] = submit_one(engine, &circuits, LONG, PM_ENGINE_NORMAL, NULL);
+    }
+    pm_engine_destroy(engine);
+    const int is_wished = 1;
+    const pm_control wishing = {.struct_bytes = sizeof wishing, .cancel = &is_wished};
+    const pm_control late = {.struct_bytes = sizeof late, .deadline_ns = 1};
+    pm_error error = PM_ERROR_INIT;
+    engine = NULL;
+    toy_expect(try_open(folder, (pm_engine_options){.control = &wishing}, NULL, &engine, &error),
+               PM_CANCELLED, &error);
+    toy_expect(try_open(folder, (pm_engine_options){.control = &late}, NULL, &engine, &error),
+               PM_DEADLINE, &error);
+    assert_null(engine);
+    engine = open_on(folder, (pm_engine_options){0});
+    for (uint32_t i = 0; i < 4; ++i) {
+        expect_valid(engine, &circuits, LONG, jobs[i]);
+    }
+    pm_engine_destroy(engine);
+    file_remove_tree(tree);
+}
+
 static void one_engine_at_a_time(void **state) {
     (void)state;
     char *tree = file_make_tree();
@@ -690,6 +719,7 @@ int main(void) {
         cmocka_unit_test(F15_results_outlive_the_engine),
         cmocka_unit_test(a_stop_loses_nothing),
         cmocka_unit_test(a_deadly_job_is_given_up),
+        cmocka_unit_test(opening_ends_when_asked),
         cmocka_unit_test(one_engine_at_a_time),
         cmocka_unit_test(F12_a_hundred_at_once),
         cmocka_unit_test(stored_inputs_are_private_and_go),
