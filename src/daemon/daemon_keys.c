@@ -27,10 +27,11 @@ struct known_key {
     pm_engine_key spec; /* strings are ours */
     uint8_t digest[64];
     bool preload;
-    bool is_wanted;    /* by the configuration as it is now */
-    bool is_in_engine; /* with this file or an earlier one */
-    bool is_current;   /* with this one */
-    bool is_checked;   /* whether its file is still the one that was registered */
+    bool is_wanted;     /* by the configuration as it is now */
+    bool is_in_engine;  /* with this file or an earlier one */
+    bool is_current;    /* with this one */
+    bool keeps_earlier; /* as this one could never fit the budget: the earlier one is used */
+    bool is_checked;    /* whether its file is still the one that was registered */
     bool is_preloaded;
     bool is_added;    /* by a caller since: what is in the engine is the caller's */
     pm_status status; /* why it is not as it should be */
@@ -223,18 +224,22 @@ static void note(struct pm_daemon_keys *keys, struct known_key *key, pm_status s
     (void)pthread_mutex_unlock(&keys->lock);
     if (status != PM_OK && status != PM_CANCELLED && !is_said) {
         pm_daemon_log(PM_LOG_WARNING, "key %s: %s%s", key->spec.name, message,
-                      status == PM_BUDGET_BUSY ? "; it is tried again until no job uses it" : "");
+                      status == PM_BUDGET_BUSY ? "; it is tried again until no job uses it"
+                      : key->keeps_earlier     ? "; the earlier one stays in use"
+                                               : "");
     }
 }
 
-/* Of what the engine has under this name; all 0: nothing. */
-static void find_digest(struct pm_daemon_keys *keys, const char *name, uint8_t digest[64]) {
+/* Of what the engine has under this name; false and all 0: nothing. */
+static bool find_digest(struct pm_daemon_keys *keys, const char *name, uint8_t digest[64]) {
     pm_engine_key_info info = {0};
-    (void)pm_engine_key_find(keys->engine, name, &info, NULL);
+    const bool is_there = pm_engine_key_find(keys->engine, name, &info, NULL) == PM_OK;
     memcpy(digest, info.digest, 64);
+    return is_there;
 }
 
-/* Also one that is registered: the engine then looks whether its file is still the same. */
+/* Also one that is registered: the engine then looks whether its file is still the same. One that
+ * no proof could be made with takes no name away. */
 static void register_key(struct pm_daemon_keys *keys, struct known_key *key) {
     static const uint8_t none[64];
     const pm_control control = {.struct_bytes = (uint32_t)sizeof control, .cancel = &keys->cancel};
@@ -242,12 +247,14 @@ static void register_key(struct pm_daemon_keys *keys, struct known_key *key) {
     uint8_t before[64], after[64];
     pm_error error = PM_ERROR_INIT;
     key->spec.digest = memcmp(key->digest, none, sizeof none) != 0 ? key->digest : NULL;
-    find_digest(keys, key->spec.name, before);
+    const bool has_earlier = find_digest(keys, key->spec.name, before);
+    key->spec.must_fit = has_earlier;
     const pm_status status = pm_engine_key_register(keys->engine, &key->spec, &control, &error);
-    find_digest(keys, key->spec.name, after);
+    (void)find_digest(keys, key->spec.name, after);
     const bool is_another = memcmp(before, after, sizeof before) != 0;
     (void)pthread_mutex_lock(&keys->lock);
     key->is_current = status == PM_OK;
+    key->keeps_earlier = has_earlier && status == PM_OVER_BUDGET;
     key->is_checked = true;
     key->is_in_engine |= key->is_current;
     key->is_preloaded &= key->is_current && !is_another;
@@ -566,7 +573,7 @@ bool pm_daemon_key_is_refused(struct pm_daemon *daemon, const char *name, char m
     for (uint32_t i = 0; i < keys->n_known; i++) {
         const struct known_key *key = &keys->known[i];
         if (strcmp(key->spec.name, name) == 0 && key->is_wanted && !key->is_current &&
-            !key->is_added) {
+            !key->keeps_earlier && !key->is_added) {
             is_refused = true;
             is_pending = key->status == PM_OK;
             memcpy(message, key->message, sizeof key->message);

@@ -381,6 +381,11 @@ def check_keys(place):
     code, out, err = daemon.client("submit", "a", f"{DATA}/mult3/mult3.wtns", "--wait", "--proof",
                                    "p.json", "--public", "q.json")
     check(code == 0, f"submit: {out} {err}")
+    configure(a=zkey("own_mimc"))
+    daemon.send(signal.SIGHUP)
+    daemon.wait_log("allowed; the earlier one stays in use")
+    code, out, err = daemon.client("submit", "a", f"{DATA}/mult3/mult3.wtns", "--wait")
+    check(code == 0, f"submit to a key that stays: {out} {err}")
     end(daemon)
 
 

@@ -24,15 +24,20 @@ struct world {
     struct pm_config config;
 };
 
-static void open_world_on(struct world *world, const char *journal_path, const char *names_path) {
+static void open_world_within(struct world *world, uint64_t host_bytes, const char *journal_path,
+                              const char *names_path) {
     const pm_engine_options options = {
-        .struct_bytes = sizeof options, .host_bytes = 256 * MIB, .journal_path = journal_path};
+        .struct_bytes = sizeof options, .host_bytes = host_bytes, .journal_path = journal_path};
     pm_error error = PM_ERROR_INIT;
     memset(world, 0, sizeof *world);
     toy_expect(pm_config_init(&world->config, "/run/user/1", "/s", "/h", &error), PM_OK, &error);
     toy_expect(pm_engine_create(&options, &world->daemon.engine, &error), PM_OK, &error);
     toy_expect(pm_daemon_keys_start(world->daemon.engine, names_path, &world->daemon.keys, &error),
                PM_OK, &error);
+}
+
+static void open_world_on(struct world *world, const char *journal_path, const char *names_path) {
+    open_world_within(world, 256 * MIB, journal_path, names_path);
 }
 
 static void open_world(struct world *world) {
@@ -273,6 +278,51 @@ static void test_an_old_key_is_refused(void **state) {
     close_world(&world);
 }
 
+static pm_engine_key_info key_of(struct world *world, const char *name) {
+    pm_engine_key_info info = {0};
+    assert_true(find(world, name, &info));
+    return info;
+}
+
+/* The configuration's key could never fit: jobs go on with the one that has its name. */
+static void test_a_key_that_cannot_fit(void **state) {
+    (void)state;
+    struct world world;
+    pm_engine_key_info infos[4];
+    uint32_t n = 4;
+    open_world(&world);
+    set_key(&world, "mult3", circuits.key_path[MULT3]);
+    want(&world);
+    wait_for(&world, "mult3", "mult3.zkey", PM_ENGINE_COLD);
+    const pm_engine_key_info small = key_of(&world, "mult3");
+    close_world(&world);
+
+    /* Room for a proof of the small one with its key; an eighth is for inputs. */
+    open_world_within(&world, (small.bytes + small.proof_bytes) * 4 / 3, NULL, NULL);
+    set_key(&world, "mult3", circuits.key_path[MULT3]);
+    set_key(&world, "b", circuits.key_path[LONG]);
+    want(&world);
+    wait_for(&world, "mult3", "mult3.zkey", PM_ENGINE_COLD);
+    wait_for(&world, "b", "long.zkey", PM_ENGINE_COLD); /* takes no name from another */
+    set_key(&world, "mult3", circuits.key_path[LONG]);
+    want(&world);
+    const struct pm_daemon_key_fault fault = wait_for_fault(&world, "mult3");
+    assert_int_equal(fault.status, PM_OVER_BUDGET);
+    assert_non_null(strstr(fault.message, " are allowed"));
+    assert_true(ends_with(key_of(&world, "mult3").path, "mult3.zkey"));
+    assert_int_equal(pm_daemon_list_keys(&world.daemon, infos, &n), PM_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(infos[strcmp(infos[0].name, "mult3") == 0 ? 0 : 1].status, PM_OVER_BUDGET);
+    assert_false(is_refused(&world, "mult3"));
+    expect_valid(world.daemon.engine, &circuits, MULT3,
+                 submit_one(world.daemon.engine, &circuits, MULT3, PM_ENGINE_NORMAL, NULL));
+    set_key(&world, "mult3", circuits.key_path[ONE]);
+    want(&world);
+    wait_for(&world, "mult3", "one.zkey", PM_ENGINE_COLD);
+    wait_for_no_fault(&world);
+    close_world(&world);
+}
+
 /* The same path, another file: the same configuration again registers it. */
 static void test_a_file_is_replaced(void **state) {
     (void)state;
@@ -378,9 +428,10 @@ static int close_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_come_change_and_go),     cmocka_unit_test(test_a_file_is_missing),
-        cmocka_unit_test(test_a_key_is_in_use),        cmocka_unit_test(test_the_last_one_counts),
-        cmocka_unit_test(test_an_old_key_is_refused),  cmocka_unit_test(test_a_file_is_replaced),
-        cmocka_unit_test(test_the_next_start_forgets), cmocka_unit_test(test_a_development_key)};
+        cmocka_unit_test(test_come_change_and_go),    cmocka_unit_test(test_a_file_is_missing),
+        cmocka_unit_test(test_a_key_is_in_use),       cmocka_unit_test(test_the_last_one_counts),
+        cmocka_unit_test(test_an_old_key_is_refused), cmocka_unit_test(test_a_key_that_cannot_fit),
+        cmocka_unit_test(test_a_file_is_replaced),    cmocka_unit_test(test_the_next_start_forgets),
+        cmocka_unit_test(test_a_development_key)};
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
