@@ -193,14 +193,6 @@ static pm_status make_plan(struct pm_cli *cli, const pm_key *key, uint64_t memor
     return pm_proof_plan_of_key(cli->context, key, &options, plan, &cli->error);
 }
 
-/* What the fastest plan takes of it. 0 where there is none: that is told later. */
-static uint64_t foresee_pinned(struct pm_cli *cli, const pm_key *key) {
-    pm_proof_plan *plan = NULL;
-    const uint64_t bytes = make_plan(cli, key, 0, &plan) == PM_OK ? pm_cli_pinned_bytes(plan) : 0;
-    pm_proof_plan_destroy(plan);
-    return bytes;
-}
-
 /* What any plan needs. */
 static uint64_t leanest_bytes(struct pm_cli *cli, const pm_key *key) {
     pm_proof_plan *plan = NULL;
@@ -214,12 +206,8 @@ static bool is_same_choice(const pm_plan_options *a, const pm_plan_options *b) {
 }
 
 /* Says so when memory has made the plan another one than it would have been. */
-static pm_status tell_of_leaner(struct pm_cli *cli, const pm_key *key, const pm_proof_plan *plan) {
-    pm_proof_plan *fastest = NULL;
-    const pm_status status = make_plan(cli, key, 0, &fastest);
-    if (status != PM_OK) {
-        return status;
-    }
+static void tell_of_leaner(struct pm_cli *cli, const pm_proof_plan *fastest,
+                           const pm_proof_plan *plan) {
     pm_plan_options ours = {.struct_bytes = (uint32_t)sizeof ours}, theirs = ours;
     const bool is_known = pm_proof_plan_choices(plan, &ours) == PM_OK &&
                           pm_proof_plan_choices(fastest, &theirs) == PM_OK;
@@ -229,36 +217,44 @@ static pm_status tell_of_leaner(struct pm_cli *cli, const pm_key *key, const pm_
                    pm_cli_size_text(cli->allowance.bytes, allowed), pm_proof_plan_why(plan));
         (void)json_object_set_new(cli->result, "leaner_plan", json_string(pm_proof_plan_why(plan)));
     }
-    pm_proof_plan_destroy(fastest);
-    return PM_OK;
 }
 
-pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key_facts *facts,
-                             uint64_t *memory_bytes) {
+/* fastest: what the plan would be without a limit; NULL: there is none. */
+static pm_status admit_beside(struct pm_cli *cli, const pm_key *key, const pm_key_facts *facts,
+                              const pm_proof_plan *fastest, uint64_t *memory_bytes) {
     const uint64_t allowed_bytes = cli->allowance.bytes;
-    *memory_bytes = 0;
-    if (allowed_bytes == UINT64_MAX) {
-        return PM_OK;
-    }
     /* A file that was read into memory is in memory_bytes. */
     const struct pm_cli_beside beside = {.threads = pm_context_threads(cli->context),
                                          .key_memory_bytes = facts->memory_bytes,
                                          .input_bytes = witness_bytes(cli, facts->n_vars),
                                          .n_public = facts->n_public,
-                                         .pinned_bytes = foresee_pinned(cli, key)};
+                                         .pinned_bytes = pm_cli_pinned_bytes(fastest)};
     const uint64_t beside_bytes = pm_cli_beside_bytes(cli, &beside);
     if (beside_bytes >= allowed_bytes) {
         return refuse(cli, sum(beside_bytes, leanest_bytes(cli, key)));
     }
     pm_proof_plan *plan = NULL;
-    pm_status status = make_plan(cli, key, allowed_bytes - beside_bytes, &plan);
+    const pm_status status = make_plan(cli, key, allowed_bytes - beside_bytes, &plan);
     if (is_short_of_host(&cli->error, status, allowed_bytes - beside_bytes)) {
         return refuse(cli, sum(beside_bytes, cli->error.need));
     }
     if (status == PM_OK) {
-        status = tell_of_leaner(cli, key, plan);
+        tell_of_leaner(cli, fastest, plan);
     }
     pm_proof_plan_destroy(plan);
     *memory_bytes = allowed_bytes - beside_bytes;
+    return status;
+}
+
+pm_status pm_cli_admit_proof(struct pm_cli *cli, const pm_key *key, const pm_key_facts *facts,
+                             uint64_t *memory_bytes) {
+    pm_proof_plan *fastest = NULL;
+    *memory_bytes = 0;
+    if (cli->allowance.bytes == UINT64_MAX) {
+        return PM_OK;
+    }
+    (void)make_plan(cli, key, 0, &fastest); /* why there is none is told with the limit */
+    const pm_status status = admit_beside(cli, key, facts, fastest, memory_bytes);
+    pm_proof_plan_destroy(fastest);
     return status;
 }
