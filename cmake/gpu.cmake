@@ -73,24 +73,6 @@ target_compile_definitions(card_test PRIVATE _GNU_SOURCE)
 pm_gpu_add_instances(pm_gpu_card_msm card_msm_objects
                      ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_kernels_instance.cu)
 file(GLOB card_msm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_*.c)
-# Candidates for sums of G2: name, loops, threads of a block, blocks of a multiprocessor, in step.
-foreach(candidate IN ITEMS "straight_3 0 128 3 0" "straight_3_meet 0 128 3 1" "loops_3 1 128 3 0"
-        "loops_4 1 128 4 0" "loops_4_meet 1 128 4 1")
-    separate_arguments(candidate)
-    list(GET candidate 0 name)
-    pm_gpu_add_instances(pm_gpu_card_${name} candidate_objects
-                         ${PROJECT_SOURCE_DIR}/test/gpu/card_msm_candidate_instance.cu)
-    foreach(curve IN LISTS PM_CURVES)
-        set(k 0)
-        foreach(macro IN ITEMS CARD_MSM_CANDIDATE PM_GPU_MSM_G2_LOOPS PM_GPU_MSM_G2_THREADS
-                PM_GPU_MSM_G2_BLOCKS PM_GPU_MSM_G2_MEET)
-            list(GET candidate ${k} value)
-            target_compile_definitions(pm_gpu_card_${name}_${curve} PRIVATE ${macro}=${value})
-            math(EXPR k "${k} + 1")
-        endforeach()
-    endforeach()
-    list(APPEND card_msm_objects ${candidate_objects})
-endforeach()
 add_executable(card_msm_test EXCLUDE_FROM_ALL ${card_msm_sources} ${card_msm_objects})
 target_include_directories(card_msm_test PRIVATE ${PROJECT_SOURCE_DIR}/test
                            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)

@@ -54,12 +54,6 @@ void card_sum_by_logarithms(const struct card_sum_shape *shape, uint8_t *affine)
 void card_check_sums(void);       /* of the chosen group, against the CPU */
 void card_check_large_sums(void); /* by logarithms, up to 2^22 */
 void card_check_sum_memory(void); /* little memory, many runs */
-/* Kernels that stand in for a plan's own, while candidates are compared. */
-void card_use_candidate(struct pm_gpu_msm_plan *plan);
-void card_time_candidates(void);
-/* The chosen group: every pattern at small sizes, and times of its usual sizes. */
-void card_check_group(void);
-void card_time_group(void);
 /* The sums of a witness as large and as sparse as that of a sector of 32 GiB. */
 void card_time_witness(void);
 

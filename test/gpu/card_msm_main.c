@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Multi-scalar multiplication on a card: card_msm_test LIBRARY
- * [small|check|time|sweep|witness|candidates [GROUP]].
+/* Multi-scalar multiplication on a card: card_msm_test LIBRARY [small|check|time|sweep|witness
+ * [GROUP]].
  *
  * small, check   every pattern of scalars at every size against the CPU, affine results bit for bit
  * time, sweep    medians of whole runs, each of whose results is compared with the logarithm that
  *                the host computes
  * witness        the four sums of a large witness, likewise
- * candidates     G2 by the library's kernels and by those that may take their place
  *
  * With a further argument, "bn254.g2" for example, only for that group; times up to 2^LOG_MAX. Exit
  * status 77: there is no device. */
@@ -113,7 +112,6 @@ static struct job job_of(uint64_t n, uint64_t limit_bytes, uint32_t n_windows) {
     struct job job;
     CARD_OK(card_msm.card.api->msm_plan_make(card_msm.card.device, card_msm.card.id, card_msm.which,
                                              n, limit_bytes, n_windows, &job.plan, &error));
-    card_use_candidate(&job.plan);
     CARD_CHECK(job.plan.workspace_bytes <= limit_bytes, "%llu bytes",
                (unsigned long long)job.plan.workspace_bytes);
     job.workspace = card_get(PM_GPU_STREAM, job.plan.workspace_bytes);
@@ -210,7 +208,7 @@ static void check_input(const void *points_host, const void *points, int pattern
     free(scalars_host);
 }
 
-void card_check_group(void) {
+static void check_group(void) {
     const uint32_t log_max = card_msm.card.is_small ? 6 : 16;
     const uint64_t n_max = UINT64_C(1) << log_max, bytes = n_max * card_msm.group->affine_bytes;
     struct pm_gpu_buffer points = card_points(n_max), spoilt = card_get(PM_GPU_ONCE, bytes);
@@ -400,7 +398,7 @@ static void check_all(void) {
             if (!card_choose(curves[c], (enum pm_msm_group)which)) {
                 continue;
             }
-            card_check_group();
+            check_group();
             card_check_sums();
             if (!card_msm.card.is_small) {
                 check_large(which == 0 ? 22 : 20);
@@ -413,18 +411,9 @@ static void check_all(void) {
     }
 }
 
-static const uint32_t g1[] = {10, 16, 18, 20, 22, 24, 26, 27}, g2[] = {16, 20, 22};
-
-void card_time_group(void) {
-    if (card_msm.which == PM_MSM_G1) {
-        time_group(g1, 8, false);
-    } else {
-        time_group(g2, 3, false);
-    }
-}
-
 static void time_all(bool sweep) {
     static const pm_curve_id curves[] = {PM_CURVE_BLS12_381, PM_CURVE_BN254};
+    static const uint32_t g1[] = {10, 16, 18, 20, 22, 24, 26, 27}, g2[] = {16, 20, 22};
     for (int c = 0; c < 2; c++) {
         if (card_choose(curves[c], PM_MSM_G1)) {
             time_group(g1 + (sweep ? 3 : 0), sweep ? 3 : 8, sweep);
@@ -442,8 +431,7 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         (void)fprintf(
             stderr,
-            "usage: card_msm_test LIBRARY [small|check|time|sweep|witness|candidates [GROUP "
-            "[LOG_MAX]]]\n");
+            "usage: card_msm_test LIBRARY [small|check|time|sweep|witness [GROUP [LOG_MAX]]]\n");
         return 2;
     }
     card_msm.card.is_small = strcmp(mode, "small") == 0;
@@ -465,8 +453,6 @@ int main(int argc, char **argv) {
         time_all(strcmp(mode, "sweep") == 0);
     } else if (strcmp(mode, "witness") == 0) {
         card_time_witness();
-    } else if (strcmp(mode, "candidates") == 0) {
-        card_time_candidates();
     } else {
         check_all();
     }

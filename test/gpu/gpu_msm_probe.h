@@ -36,11 +36,9 @@ struct gpu_msm_probe {
 
 extern const struct gpu_msm_probe gpu_msm_g1_bn254_portable, gpu_msm_g1_bls12_381_portable;
 extern const struct gpu_msm_probe gpu_msm_g2_bn254_portable, gpu_msm_g2_bls12_381_portable;
-/* G2 with the lists of gpu_msm_whole.inc. */
-extern const struct gpu_msm_probe gpu_msm_g2w_bn254_portable, gpu_msm_g2w_bls12_381_portable;
 
 /* One addition of gpu_msm_whole.inc, of a point or of two sums, to values below their bounds, made
- * of random words: whether it comes out as that of gpu_msm_pair.inc and below the bounds again. */
+ * of random words: whether it comes out as by plain products and below the bounds again. */
 typedef struct {
     bool (*agrees)(uint64_t (*random)(void));
     bool (*agrees_full)(uint64_t (*random)(void));

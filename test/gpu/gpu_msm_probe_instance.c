@@ -88,20 +88,12 @@ const struct pm_gpu_msm_digit_kernels PM_INSTANCE_NAME(gpu_host_digits) = {PM_PA
 #undef K
 
 #include "gpu/kernel/gpu_msm_pair.inc"
+#include "gpu/kernel/gpu_msm_whole.inc"
 
 #include "gpu_msm_probe_pair.inc"
-
-#define G g2
-#define K fp2
-#include "gpu_msm_probe_group.inc"
-
-#include "gpu_msm_host_kernels.inc"
-#undef G
-#undef K
-
 #include "gpu_msm_probe_whole.inc"
 
-#define G g2w
+#define G g2
 #define K fp2
 #include "gpu_msm_probe_group.inc"
 

@@ -41,24 +41,19 @@ struct fixture {
     void *outputs;
 };
 
-/* G2_WHOLE: by the lists of gpu_msm_whole.inc. */
-enum kind { G1, G2, G2_WHOLE, KINDS };
-
-static const struct gpu_msm_probe *probe_of(pm_curve_id id, enum kind kind) {
-    static const struct gpu_msm_probe *const probes[KINDS][2] = {
+static const struct gpu_msm_probe *probe_of(pm_curve_id id, enum pm_msm_group which) {
+    static const struct gpu_msm_probe *const probes[2][2] = {
         {&gpu_msm_g1_bn254_portable, &gpu_msm_g1_bls12_381_portable},
-        {&gpu_msm_g2_bn254_portable, &gpu_msm_g2_bls12_381_portable},
-        {&gpu_msm_g2w_bn254_portable, &gpu_msm_g2w_bls12_381_portable}};
-    return probes[kind][id == PM_CURVE_BN254 ? 0 : 1];
+        {&gpu_msm_g2_bn254_portable, &gpu_msm_g2_bls12_381_portable}};
+    return probes[which == PM_MSM_G1 ? 0 : 1][id == PM_CURVE_BN254 ? 0 : 1];
 }
 
-static struct fixture fixture_of(pm_curve_id id, enum kind kind) {
-    const enum pm_msm_group which = kind == G1 ? PM_MSM_G1 : PM_MSM_G2;
+static struct fixture fixture_of(pm_curve_id id, enum pm_msm_group which) {
     struct fixture f = {.which = which};
     f.curve = pm_curve_get(id, PM_BODY_PORTABLE);
     f.group = which == PM_MSM_G1 ? f.curve->g1 : f.curve->g2;
     f.msm = pm_msm_get(id, PM_BODY_PORTABLE);
-    f.probe = probe_of(id, kind);
+    f.probe = probe_of(id, which);
     f.points = aligned_alloc(64, (size_t)N_MAX * PM_G2_BYTES_MAX);
     f.scalars = aligned_alloc(64, (size_t)N_MAX * sizeof *f.scalars);
     f.outputs = aligned_alloc(64, (size_t)PM_GPU_MSM_WINDOWS_MAX * PM_GPU_MSM_OUTPUTS_MAX *
@@ -224,27 +219,27 @@ static const struct gpu_msm_cut cuts[] = {
 #define CUTS_QUICK 3
 #define CUTS (sizeof cuts / sizeof cuts[0])
 
-static void check_group(pm_curve_id id, enum kind kind) {
-    struct fixture f = fixture_of(id, kind);
+static void check_group(pm_curve_id id, enum pm_msm_group which) {
+    struct fixture f = fixture_of(id, which);
     static const uint32_t sizes[] = {1, 3, 150};
     make_points(&f);
     assert_int_equal(f.probe->affine_bytes, f.group->affine_bytes);
     for (uint32_t pattern = 0; pattern < PATTERNS; pattern++) {
         make_scalars(&f, (enum pattern)pattern);
-        for (uint32_t i = 0; i < (kind == G1 ? 3 : 2); i++) {
+        for (uint32_t i = 0; i < (which == PM_MSM_G1 ? 3 : 2); i++) {
             check(&f, &cuts[(pattern + i) % CUTS_QUICK], sizes[i]);
         }
     }
     make_scalars(&f, UNIFORM);
-    for (size_t i = 0; i < (kind == G1 ? CUTS : CUTS_QUICK); i++) {
-        check(&f, &cuts[i], kind == G1 ? N_MAX : 40);
+    for (size_t i = 0; i < (which == PM_MSM_G1 ? CUTS : CUTS_QUICK); i++) {
+        check(&f, &cuts[i], which == PM_MSM_G1 ? N_MAX : 40);
     }
     fixture_free(&f);
 }
 
 /* Points with 1 and r - 1 are only added. */
-static void check_units(pm_curve_id id, enum kind kind) {
-    struct fixture f = fixture_of(id, kind);
+static void check_units(pm_curve_id id, enum pm_msm_group which) {
+    struct fixture f = fixture_of(id, which);
     uint32_t list[N_MAX];
     make_points(&f);
     for (uint32_t n_threads = 1; n_threads <= 37; n_threads += 9) {
@@ -290,32 +285,28 @@ static void test_bounds(void **state) {
 
 static void test_units(void **state) {
     (void)state;
-    check_units(PM_CURVE_BN254, G1);
-    check_units(PM_CURVE_BN254, G2);
-    check_units(PM_CURVE_BN254, G2_WHOLE);
-    check_units(PM_CURVE_BLS12_381, G1);
-    check_units(PM_CURVE_BLS12_381, G2);
-    check_units(PM_CURVE_BLS12_381, G2_WHOLE);
+    check_units(PM_CURVE_BN254, PM_MSM_G1);
+    check_units(PM_CURVE_BN254, PM_MSM_G2);
+    check_units(PM_CURVE_BLS12_381, PM_MSM_G1);
+    check_units(PM_CURVE_BLS12_381, PM_MSM_G2);
 }
 
 static void test_bn254(void **state) {
     (void)state;
-    check_group(PM_CURVE_BN254, G1);
-    check_group(PM_CURVE_BN254, G2);
-    check_group(PM_CURVE_BN254, G2_WHOLE);
+    check_group(PM_CURVE_BN254, PM_MSM_G1);
+    check_group(PM_CURVE_BN254, PM_MSM_G2);
 }
 
 static void test_bls12_381(void **state) {
     (void)state;
-    check_group(PM_CURVE_BLS12_381, G1);
-    check_group(PM_CURVE_BLS12_381, G2);
-    check_group(PM_CURVE_BLS12_381, G2_WHOLE);
+    check_group(PM_CURVE_BLS12_381, PM_MSM_G1);
+    check_group(PM_CURVE_BLS12_381, PM_MSM_G2);
 }
 
 /* For every number of windows the digits, by integers, make up the scalar again; the last window's
  * never overflow. */
 static void check_digits(pm_curve_id id) {
-    struct fixture f = fixture_of(id, G1);
+    struct fixture f = fixture_of(id, PM_MSM_G1);
     const struct pm_field *fr = f.curve->fr;
     for (uint32_t n_windows = 11; n_windows <= 51; n_windows++) {
         const struct pm_gpu_msm_windows windows =

@@ -7,27 +7,43 @@ extern "C" {
 #include "gpu/curve/gpu_curve_instance.inc"
 
 #include "gpu/kernel/gpu_msm_field.inc"
-#include "gpu/tune/gpu_msm_tune.h"
 
 #include <cuda_runtime.h>
 
-#include "gpu/kernel/gpu_msm_pair_launch.inc"
+#define PM_GPU_NO_UNROLL _Pragma("unroll 1")
+#define PM_GPU_PREFETCH(address) prefetch_component(address)
 
 namespace { /* the kernels of another curve have the same names */
 
-/* Registers as in G1. Threads of a block, two for each segment, slice or edge. */
-#if PM_GPU_MSM_G2_WHOLE
-#define SEGMENT_THREADS PM_GPU_MSM_G2_THREADS
-#define SEGMENT_BLOCKS PM_GPU_MSM_G2_BLOCKS
-#include "gpu/kernel/gpu_msm_whole_launch.inc"
-#else
+/* Each lane the end of the object that its component is nearer to. */
+__device__ __forceinline__ void prefetch_component(const g2_affine *p) {
+    const char *at = (const char *)p + (threadIdx.x % 2 == 0 ? 0 : sizeof *p - 1);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
+#include "gpu/kernel/gpu_msm_pair.inc"
+#include "gpu/kernel/gpu_msm_whole.inc"
+
+__device__ __forceinline__ uint32_t pair_index(void) {
+    return (blockIdx.x * blockDim.x + threadIdx.x) / 2;
+}
+
+__device__ __forceinline__ uint64_t at_most(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Blocks of n_threads threads that have n pairs. */
+uint32_t blocks_of(uint32_t n, uint32_t n_threads) {
+    return (uint32_t)((2 * (uint64_t)n + n_threads - 1) / n_threads);
+}
+
+/* Threads of a block, two for each segment, slice or edge, and blocks that a multiprocessor has
+ * registers for: 128 a thread for segments, where BLS12-381 spills 72 bytes and BN254 8. */
 #define SEGMENT_THREADS 128
-#if defined(PM_INSTANCE_BLS12_381)
-#define SEGMENT_BLOCKS 3
-#else
 #define SEGMENT_BLOCKS 4
-#endif
-#endif
+/* Threads of a block for slices, a little below the 48 KiB of shared memory that need no asking. */
+#define SLICE_THREADS 64
+#define SLICE_BLOCKS 5
 #define SUM_THREADS 64
 #define SUM_BLOCKS 6
 #define OUTPUT_PAIRS 64
@@ -40,40 +56,58 @@ __device__ __forceinline__ uint32_t warp_index(void) {
     return pair_index() / WARP_PAIRS * WARP_PAIRS;
 }
 
-#if !PM_GPU_MSM_G2_WHOLE
+/* A place for each pair and the table behind them: more than a block may have without asking. */
+#define SEGMENT_PLACES_BYTES (SEGMENT_THREADS / 2 * WHOLE_PLACE_BYTES)
+#define SEGMENT_BYTES (SEGMENT_PLACES_BYTES + 2 * WHOLE_ROWS * sizeof(whole_row))
+
+/* A pair's sum is at `place`, the block's table at `table`; all threads of the block call it. */
+__device__ __forceinline__ void open_sum(whole_sum *sum, void *place, whole_row *table) {
+    if (threadIdx.x < 2 * WHOLE_ROWS) {
+        whole_table_make(table, threadIdx.x);
+    }
+    __syncthreads();
+    sum->half = (whole_half *)place;
+    sum->table = table;
+}
+
+__device__ __forceinline__ void open_segment_sum(whole_sum *sum) {
+    extern __shared__ uint4 segment_memory[];
+    char *memory = (char *)segment_memory;
+    open_sum(sum, memory + threadIdx.x / 2 * WHOLE_PLACE_BYTES,
+             (whole_row *)(memory + SEGMENT_PLACES_BYTES));
+}
 
 __global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
     accumulate_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ values,
                       const pm_gpu_msm_extent *extent, uint32_t n_segments, uint32_t n_buckets,
                       const g2_affine *__restrict__ points, g2_xyzz *buckets, uint32_t *edge_keys,
                       g2_xyzz *edges) {
-    __shared__ pair_xyzz slots[SEGMENT_THREADS];
     const uint32_t t = pair_index(), n = extent->n_entries, length = extent->segment;
     const uint64_t begin = (uint64_t)t * length;
     const uint64_t block_begin = (uint64_t)blockIdx.x * (SEGMENT_THREADS / 2) * length;
     const uint32_t steps = block_begin < n ? (uint32_t)at_most(length, n - block_begin) : 0;
+    whole_sum sum;
     (void)n_segments; /* whole blocks of them: PM_GPU_MSM_SEGMENTS_STEP */
-    pair_segment(keys, values, n, begin, at_most(begin + length, n), steps, points, n_buckets,
-                 buckets, &edge_keys[2 * t], &edges[2 * t], &slots[threadIdx.x]);
+    open_segment_sum(&sum);
+    whole_segment(keys, values, n, begin, at_most(begin + length, n), steps, points, n_buckets,
+                  buckets, &edge_keys[2 * t], &edges[2 * t], &sum);
 }
 
 __global__ void __launch_bounds__(SEGMENT_THREADS, SEGMENT_BLOCKS)
     units_kernel(const uint32_t *__restrict__ list, uint32_t n, uint32_t n_threads,
                  const g2_affine *__restrict__ points, g2_xyzz *sums) {
-    __shared__ pair_xyzz slots[SEGMENT_THREADS];
     const uint32_t t = pair_index();
-    pair_sum sum;
-    pair_units(&sum, list, t, n_threads, t < n_threads ? n : 0, (n + n_threads - 1) / n_threads,
-               points, &slots[threadIdx.x]);
+    whole_sum sum;
+    open_segment_sum(&sum);
+    whole_units(&sum, list, t, n_threads, t < n_threads ? n : 0, (n + n_threads - 1) / n_threads,
+                points);
     if (t < n_threads) {
         if (sum.is_inf) {
-            pair_set_inf(&sum.at);
+            whole_clear(&sum);
         }
-        pair_store_xyzz(&sums[t], &sum.at);
+        whole_store(&sums[t], &sum);
     }
 }
-
-#endif
 
 __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
     merge_kernel(const uint32_t *keys, const g2_xyzz *points, uint32_t n, uint32_t segment,
@@ -87,19 +121,19 @@ __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
     }
 }
 
-#if !PM_GPU_MSM_G2_WHOLE
-__global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS)
+__global__ void __launch_bounds__(SLICE_THREADS, SLICE_BLOCKS)
     slices_kernel(const g2_xyzz *buckets, uint32_t n_slices, uint32_t slice_log, g2_xyzz *plain,
                   g2_xyzz *weighted) {
-    __shared__ pair_place places[SUM_THREADS / 2][2];
+    __shared__ g2_xyzz asides[SLICE_THREADS / 2];
+    __shared__ uint4 places[SLICE_THREADS / 2][WHOLE_PLACE_BYTES / sizeof(uint4)];
+    __shared__ whole_row table[2 * WHOLE_ROWS];
     const uint32_t t = pair_index();
-    if (warp_index() < n_slices) {
-        const bool active = t < n_slices;
-        pair_slice(&plain[t], &weighted[t], buckets + ((uint64_t)(active ? t : 0) << slice_log),
-                   1u << slice_log, active, places[threadIdx.x / 2]);
-    }
+    const bool active = t < n_slices;
+    whole_sum sum;
+    open_sum(&sum, places[threadIdx.x / 2], table);
+    whole_slice(&plain[t], &weighted[t], buckets + ((uint64_t)(active ? t : 0) << slice_log),
+                1u << slice_log, active, &sum, &asides[threadIdx.x / 2]);
 }
-#endif
 
 /* Folds the sums of a block's pairs as a tree; all threads call it, place 0 has the outcome and the
  * answer says whether it is infinity. */
@@ -189,13 +223,26 @@ __global__ void __launch_bounds__(2 * OUTPUT_PAIRS)
 
 /* ---- Launchers ------------------------------------------------------------------------------- */
 
-#if !PM_GPU_MSM_G2_WHOLE
+/* What a kernel of segments asks for beyond 48 KiB of shared memory a block. */
+template <typename Kernel> int allow_segment_bytes(Kernel *kernel) {
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             (int)SEGMENT_BYTES);
+    if (error == cudaSuccess) {
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     (int)cudaSharedmemCarveoutMaxShared);
+    }
+    return (int)error;
+}
 
 int launch_accumulate(const uint32_t *keys, const uint32_t *values,
                       const struct pm_gpu_msm_extent *extent, uint32_t n_segments,
                       uint32_t n_buckets, const void *points, void *buckets,
                       const struct pm_gpu_msm_edges *edges, pm_gpu_raw_stream stream) {
-    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, 0,
+    const int refused = allow_segment_bytes(accumulate_kernel);
+    if (refused != 0) {
+        return refused;
+    }
+    accumulate_kernel<<<blocks_of(n_segments, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
                         (cudaStream_t)stream>>>(keys, values, extent, n_segments, n_buckets,
                                                 (const g2_affine *)points, (g2_xyzz *)buckets,
                                                 edges->keys, (g2_xyzz *)edges->points);
@@ -204,7 +251,11 @@ int launch_accumulate(const uint32_t *keys, const uint32_t *values,
 
 int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const void *points,
                  void *sums, pm_gpu_raw_stream stream) {
-    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, 0,
+    const int refused = allow_segment_bytes(units_kernel);
+    if (refused != 0) {
+        return refused;
+    }
+    units_kernel<<<blocks_of(n_threads, SEGMENT_THREADS), SEGMENT_THREADS, SEGMENT_BYTES,
                    (cudaStream_t)stream>>>(list, n, n_threads, (const g2_affine *)points,
                                            (g2_xyzz *)sums);
     return (int)cudaGetLastError();
@@ -212,12 +263,10 @@ int launch_units(const uint32_t *list, uint32_t n, uint32_t n_threads, const voi
 
 int launch_slices(const void *buckets, uint32_t n_slices, uint32_t slice_log, void *plain,
                   void *weighted, pm_gpu_raw_stream stream) {
-    slices_kernel<<<blocks_of(n_slices, SUM_THREADS), SUM_THREADS, 0, (cudaStream_t)stream>>>(
+    slices_kernel<<<blocks_of(n_slices, SLICE_THREADS), SLICE_THREADS, 0, (cudaStream_t)stream>>>(
         (const g2_xyzz *)buckets, n_slices, slice_log, (g2_xyzz *)plain, (g2_xyzz *)weighted);
     return (int)cudaGetLastError();
 }
-
-#endif
 
 int launch_merge(const struct pm_gpu_msm_edges *from, uint32_t n, uint32_t segment, void *buckets,
                  const struct pm_gpu_msm_edges *to, pm_gpu_raw_stream stream) {

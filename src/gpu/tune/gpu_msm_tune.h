@@ -14,25 +14,6 @@ static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g1_bls12_381 = {2.55, 1.3}
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bn254 = {1.37, 0.75};
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {0.67, 0.34};
 
-/* How buckets of G2 are summed: 0, by kernel/gpu_msm_pair.inc; 1, by kernel/gpu_msm_whole.inc. For
- * that: whether like steps of an addition are loops, threads of a block, blocks that a
- * multiprocessor has registers for, and whether a block's warps go through the list in step. */
-#if !defined(PM_GPU_MSM_G2_WHOLE)
-#define PM_GPU_MSM_G2_WHOLE 0
-#endif
-#if !defined(PM_GPU_MSM_G2_LOOPS)
-#define PM_GPU_MSM_G2_LOOPS 0
-#endif
-#if !defined(PM_GPU_MSM_G2_THREADS)
-#define PM_GPU_MSM_G2_THREADS 128
-#endif
-#if !defined(PM_GPU_MSM_G2_BLOCKS)
-#define PM_GPU_MSM_G2_BLOCKS 3
-#endif
-#if !defined(PM_GPU_MSM_G2_MEET)
-#define PM_GPU_MSM_G2_MEET 0
-#endif
-
 /* Pairs through one pass of the sort, likewise. */
 #define PM_GPU_MSM_SORT_RATE 150.0
 #define PM_GPU_MSM_SORT_PASS_BITS 8
