@@ -11,8 +11,8 @@ struct pm_gpu_msm_rates {
 
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g1_bn254 = {6.0, 2.4};
 static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g1_bls12_381 = {2.55, 1.3};
-static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bn254 = {1.37, 0.75};
-static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {0.67, 0.34};
+static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bn254 = {2.13, 0.9};
+static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {1.06, 0.4};
 
 /* Pairs through one pass of the sort, likewise. */
 #define PM_GPU_MSM_SORT_RATE 150.0
