@@ -34,7 +34,7 @@ static const struct pm_gpu_msm_rates pm_gpu_msm_rates_g2_bls12_381 = {1.06, 0.4}
 /* Chunks of one piece of a sum; beyond that the sum is done in more pieces. */
 #define PM_GPU_SUM_CHUNKS_MAX 4
 /* Entries and buckets of a batch of windows. */
-#define PM_GPU_MSM_BATCH_ENTRIES (UINT64_C(1) << 28)
+#define PM_GPU_MSM_BATCH_ENTRIES (UINT64_C(1) << 29)
 #define PM_GPU_MSM_BATCH_BUCKETS ((UINT64_C(1) << 24) - 1)
 
 #endif
