@@ -8,6 +8,8 @@
  *                           r and s
  *   time PRESET LOG SEED [LIMIT_GIB]
  *                           latency with the key warm, the least and the median, by step
+ *   files ZKEY WTNS [COUNT] a key and a witness of others: as equal, and COUNT proofs (1000) after
+ *                           whose first tenth neither the process nor the card holds more
  *   verify LOG SEED         a proof of a circuit of 2^LOG rows that verifies
  *   several DEVICES PRESET LOW HIGH SEED
  *                           one proof over all of DEVICES ("cuda:0,1"), which is the CPU's for the
@@ -32,6 +34,8 @@
 #include "synthetic.h"
 
 #include "gpu/load/gpu_load.h"
+
+#include <proofmill/experimental.h>
 
 #include <string.h>
 #include <unistd.h>
@@ -248,6 +252,75 @@ static void time_proofs(const struct pm_gpu_api *api, const char *preset, pm_cur
     pm_backend_cuda_close(backend);
 }
 
+/* Pages of the process that are in memory. */
+static uint64_t resident_bytes(void) {
+    unsigned long long size = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CARD_PROVE_CHECK(file != NULL && fscanf(file, "%llu %llu", &size, &resident) == 2,
+                     "/proc/self/statm");
+    (void)fclose(file);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t card_free_bytes(const char *library) {
+    pm_device_facts facts = {.struct_bytes = sizeof facts};
+    CARD_PROVE_OK(pm_device_describe(library, 0, &facts, &error));
+    return facts.free_bytes;
+}
+
+/* n proofs that are all the CPU's; what process and card hold must not grow after the first tenth.
+ */
+static void repeat(const char *library, pm_context *card, const struct subject *subject,
+                   const pm_proof *expected, uint32_t n) {
+    const uint32_t early = n / 10;
+    uint64_t host_bytes = 0, free_bytes = 0;
+    double least = 1e30;
+    for (uint32_t i = 0; i < n; ++i) {
+        const pm_prove_options options = {.struct_bytes = sizeof options};
+        pm_proof proof;
+        const double begin_ms = card_prove_now_ms();
+        CARD_PROVE_OK(pm_prove_with_blinding(card, subject->key, subject->witness, &some_blinding,
+                                             &options, NULL, &proof, NULL, &error));
+        const double ms = card_prove_now_ms() - begin_ms;
+        CARD_PROVE_CHECK(memcmp(&proof, expected, sizeof proof) == 0, "not the CPU's proof");
+        least = ms < least ? ms : least;
+        if (i == early) {
+            host_bytes = resident_bytes();
+            free_bytes = card_free_bytes(library);
+        }
+    }
+    const uint64_t more_host = resident_bytes() - host_bytes;
+    const uint64_t less_free = free_bytes - card_free_bytes(library);
+    (void)printf(
+        "  %u proofs, each the CPU's: least %.2f ms; after the first %u the process grew by "
+        "%lld bytes, the card's memory in use by %lld\n",
+        n, least, early, (long long)more_host, (long long)less_free);
+    CARD_PROVE_CHECK((int64_t)more_host < (4 << 20) && (int64_t)less_free <= 0, "memory grew");
+}
+
+/* A key and a witness of others. */
+static void prove_files(const struct pm_gpu_api *api, const char *library, const char *zkey,
+                        const char *wtns, uint32_t n) {
+    const struct pm_cuda_options narrow = {.window_bytes = UINT64_C(1) << 20, .pack_scalars = 1024};
+    struct pm_backend *const backends[2] = {backend_on(api, NULL), backend_on(api, &narrow)};
+    pm_context *const card[2] = {context_on(backends[0]), context_on(backends[1])};
+    struct subject subject = {.context = context_on(NULL)};
+    pm_proof expected;
+    CARD_PROVE_OK(pm_key_open(subject.context, zkey, NULL, NULL, &subject.key, &error));
+    CARD_PROVE_OK(pm_witness_open(subject.context, wtns, NULL, &subject.witness, &error));
+    (void)printf("%s: %u proofs in every form are the CPU's\n", zkey,
+                 compare_with_cpu(&subject, card, 0));
+    CARD_PROVE_OK(pm_prove_with_blinding(subject.context, subject.key, subject.witness,
+                                         &some_blinding, NULL, NULL, &expected, NULL, &error));
+    repeat(library, card[0], &subject, &expected, n);
+    subject_close(&subject);
+    pm_context_destroy(subject.context);
+    for (int i = 0; i < 2; ++i) {
+        pm_context_destroy(card[i]);
+        pm_backend_cuda_close(backends[i]);
+    }
+}
+
 static void verify(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed) {
     struct pm_backend *backend = backend_on(api, NULL);
     pm_context *card = context_on(backend), *cpu = context_on(NULL);
@@ -343,8 +416,9 @@ int main(int argc, char **argv) {
     const struct pm_gpu_api *api = NULL;
     pm_error error = PM_ERROR_INIT;
     uint32_t n_devices = 0;
-    CARD_PROVE_CHECK(argc >= 3,
-                     "usage: card_prove LIBRARY equal|time|verify|several|partition|ledger ...");
+    CARD_PROVE_CHECK(
+        argc >= 3,
+        "usage: card_prove LIBRARY equal|time|files|verify|several|partition|ledger ...");
     if (pm_gpu_load(argv[1], &api, &error) != PM_OK ||
         api->device_count(&n_devices, &error) != PM_OK) {
         (void)printf("%s\n", error.message);
@@ -374,6 +448,9 @@ int main(int argc, char **argv) {
         several(argv[1], argc > 3 ? argv[3] : "cuda:0,1", argc > 4 ? argv[4] : "uniform",
                 (uint32_t)number(argc, argv, 5, 10), (uint32_t)number(argc, argv, 6, 20),
                 number(argc, argv, 7, 1));
+    } else if (strcmp(argv[2], "files") == 0) {
+        CARD_PROVE_CHECK(argc > 4, "usage: card_prove LIBRARY files ZKEY WTNS [COUNT]");
+        prove_files(api, argv[1], argv[3], argv[4], (uint32_t)number(argc, argv, 5, 1000));
     } else if (strcmp(argv[2], "verify") == 0) {
         verify(api, (uint32_t)number(argc, argv, 3, 24), number(argc, argv, 4, 1));
     } else {
