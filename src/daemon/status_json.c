@@ -221,6 +221,7 @@ static json_t *device_json(const pm_engine_device_info *device) {
     pm_put_number(object, "express_workers", device->n_express);
     pm_put_number(object, "busy", device->n_busy);
     pm_put_secs(object, "busy_secs", device->busy_ns);
+    pm_put_secs(object, "held_secs", device->held_ns);
     pm_put_number(object, "proofs", device->n_proofs);
     pm_put_number(object, "faults", device->n_faults);
     pm_put_number(object, "total_bytes", device->total_bytes);

@@ -153,6 +153,17 @@ static void add_device_memory(struct pm_text *text, const pm_engine_device_info 
     }
 }
 
+static void add_device_time(struct pm_text *text, const char *name, const char *help,
+                            const pm_engine_device_info *devices, uint32_t n, bool is_held) {
+    pm_metrics_family(text, name, "counter", help);
+    for (uint32_t d = 0; d < n; ++d) {
+        const uint64_t ns = is_held ? devices[d].held_ns : devices[d].busy_ns;
+        pm_text_add(text, "%s{", name);
+        pm_metrics_label(text, "device", devices[d].name);
+        pm_text_add(text, "} %.6f\n", (double)ns / 1e9);
+    }
+}
+
 void pm_metrics_devices(struct pm_text *text, const pm_engine_device_info *devices, uint32_t n) {
     static const struct {
         const char *name, *type, *help;
@@ -173,13 +184,12 @@ void pm_metrics_devices(struct pm_text *text, const pm_engine_device_info *devic
         pm_metrics_label(text, "model", devices[d].model);
         pm_text_add(text, "} 1\n");
     }
-    pm_metrics_family(text, "proofmill_device_busy_seconds_total", "counter",
-                      "Time in which at least one worker was computing.");
-    for (uint32_t d = 0; d < n; ++d) {
-        pm_text_add(text, "proofmill_device_busy_seconds_total{");
-        pm_metrics_label(text, "device", devices[d].name);
-        pm_text_add(text, "} %.6f\n", (double)devices[d].busy_ns / 1e9);
-    }
+    add_device_time(text, "proofmill_device_busy_seconds_total",
+                    "Time in which at least one worker was computing.", devices, n, false);
+    add_device_time(text, "proofmill_device_held_seconds_total",
+                    "Of a card: time in which a proof had it to itself; counted when the proof is "
+                    "finished.",
+                    devices, n, true);
     for (size_t f = 0; f < sizeof families / sizeof families[0]; ++f) {
         pm_metrics_family(text, families[f].name, families[f].type, families[f].help);
         for (uint32_t d = 0; d < n; ++d) {

@@ -785,6 +785,24 @@ static void metrics_escape_their_labels(void **state) {
     assert_string_equal(small, "ab");
 }
 
+/* A worker that reads a witness keeps no card at work: both times are told. */
+static void metrics_of_a_card_tell_how_long_it_was_held(void **state) {
+    (void)state;
+    const pm_engine_device_info card = {.name = "cuda:0",
+                                        .n_workers = 2,
+                                        .busy_ns = UINT64_C(9000000000),
+                                        .held_ns = UINT64_C(2250000000)};
+    struct pm_text text = {0};
+    char *bytes;
+    size_t n_bytes;
+    pm_metrics_devices(&text, &card, 1);
+    assert_int_equal(pm_text_take(&text, &bytes, &n_bytes, NULL), PM_OK);
+    assert_true(metric(bytes, "proofmill_device_busy_seconds_total{device=\"cuda:0\"}") == 9);
+    assert_true(metric(bytes, "proofmill_device_held_seconds_total{device=\"cuda:0\"}") == 2.25);
+    prometheus_check(bytes, n_bytes);
+    free(bytes);
+}
+
 static void metrics_of_a_name_with_everything(void **state) {
     (void)state;
     pm_engine_device_info device = {.struct_bytes = sizeof device, .name = "cuda:0"};
@@ -1072,6 +1090,7 @@ int main(void) {
         WITH_SERVER(metrics_say_what_the_engine_says),
         cmocka_unit_test(the_check_of_metrics_finds_faults),
         cmocka_unit_test(metrics_escape_their_labels),
+        cmocka_unit_test(metrics_of_a_card_tell_how_long_it_was_held),
         cmocka_unit_test(metrics_of_a_name_with_everything),
         WITH_SERVER(events_come_in_order),
         WITH_SERVER(events_go_on_where_they_were),
