@@ -5,7 +5,8 @@
     tools/trace_figure.py TRACE.json SPAN_MS [SKIP] >FIGURE.svg
 
 Shows SPAN_MS milliseconds from when the proof after SKIP others (8) got the card to itself: a row
-for each worker (prepare, prove), one for what follows on the CPU (finish, verify), one for the lock.
+for each worker (prepare, prove), one for what follows on the CPU (finish, verify), and one for
+the card's lock.
 """
 import json
 import sys
