@@ -43,8 +43,9 @@ struct pm_config {
     char *state_dir;      /* "": nobody said, and there is no home */
     char *journal_path;   /* state_dir/journal; follows state_dir */
     uint64_t drain_timeout_ms;
-    bool restart_on_hang; /* end with EX_TEMPFAIL when a card hangs, so that the system's manager
+    bool restart_on_hang; /* end with EX_TEMPFAIL when a card hangs, so that guardian or manager
                              starts the daemon anew: nothing else frees such a card */
+    bool guardian;        /* serve in a process of its own, which is started again after a fault */
 
     /* [tls] Files in PEM; all NULL: no TLS. client_ca makes clients show a certificate. */
     char *tls_certificate, *tls_key, *tls_client_ca;

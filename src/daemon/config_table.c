@@ -34,8 +34,14 @@ const struct config_entry pm_config_entries[] = {
      .what = "How long a stop waits for jobs. Those that have not ended then stay in the journal\n"
              "and go on when the daemon is started again."},
     {"daemon", "restart_on_hang", CONFIG_FLAG, AT(restart_on_hang),
-     .what = "Whether the daemon ends with exit code 75 when a card hangs, so that the system's\n"
-             "manager starts it anew: nothing but the end of the process frees such a card."},
+     .what =
+         "Whether the serving process ends with exit code 75 when a card hangs, so that the\n"
+         "guardian starts it anew, or without one the system's manager: nothing but the end of\n"
+         "the process frees such a card."},
+    {"daemon", "guardian", CONFIG_FLAG, AT(guardian), .initial = 1,
+     .what =
+         "Whether a second process, small and without cards, stands by and starts the one that\n"
+         "serves again when a fault ends it. false: for debuggers."},
 
     {"tls", "certificate", CONFIG_FILE, AT(tls_certificate),
      .what = "The server's certificate with its chain, a file in PEM. \"\": no TLS."},

@@ -3,6 +3,8 @@
  * daemon/daemon.h - what the parts of the daemon share.
  *
  *     daemon_main.c   the environment, and which verb it is
+ *     daemon_guardian.c the process around it, which starts it again after a fault
+ *     daemon_signal.c signals that come to both of them
  *     daemon_run.c    options, start, signals, reload, drain
  *     daemon_keys.c   the configuration's keys: registered, brought in, followed when it changes
  *     daemon_names.c  which keys came from a configuration, on disk
@@ -30,6 +32,7 @@ struct pm_daemon {
     struct pm_http_server *http;
     struct pm_daemon_keys *keys;
     uint64_t started_ns; /* CLOCK_MONOTONIC */
+    uint32_t n_restarts; /* by the guardian, since it was started */
 };
 
 /* Tables of methods for pm_rpc_options.services; their user is the struct pm_daemon. */

@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* The exit code that asks to be started anew: EX_TEMPFAIL of sysexits.h. */
+#define PM_DAEMON_EXIT_RESTART 75
 
 /* What main has read of the environment; NULL: unset. */
 struct pm_daemon_environment {
@@ -20,6 +24,10 @@ struct pm_daemon_environment {
     const char *service_runtime_dir, *service_state_dir; /* RUNTIME_DIRECTORY, STATE_DIRECTORY */
     const char *notify_socket, *watchdog_us, *watchdog_pid, *journal_stream;
     const char *system_config; /* the file for all users */
+    /* Of a process that has a guardian: */
+    pid_t guardian;      /* 0: none */
+    int ready_fd;        /* where the guardian is told that it serves */
+    uint32_t n_restarts; /* how often there has been another before */
 };
 
 /* daemon_options.c: the command line of `proofmilld serve`. Strings are argv's. */
@@ -52,6 +60,25 @@ int pm_daemon_salvage(const struct pm_daemon_options *options,
 int pm_daemon_run(const struct pm_daemon_options *options,
                   const struct pm_daemon_environment *environment);
 void pm_daemon_signals(sigset_t *set);
+
+/* daemon_guardian.c: forks the process that serves, and again when a fault has ended it. Returns
+ * true in each process that is to serve, whose environment it has completed, and false in the
+ * guardian when all is over: *code is then the exit code. Nothing that a fork breaks may have been
+ * begun: no thread, no card, no gRPC. The signals of pm_daemon_signals() are blocked afterwards. */
+bool pm_daemon_guard(struct pm_daemon_environment *environment, int *code);
+/* The guardian, if there is one, learns that this process serves. Once. */
+void pm_daemon_tell_guardian(const struct pm_daemon_environment *environment);
+
+/* daemon_signal.c: the next of the signals, or -1 when there was none for wait_ms. One that the
+ * guardian hands on and that came to this process as well, as those of a terminal and of a control
+ * group do, counts once. */
+struct pm_daemon_last_signal {
+    int number;
+    bool was_handed_on;
+    uint64_t at_ns;
+};
+int pm_daemon_next_signal(struct pm_daemon_last_signal *last, const sigset_t *signals,
+                          uint64_t wait_ms, pid_t guardian);
 
 /* daemon_hang.c: cards that were given up and whose proofs do not come back: only the end of the
  * process frees them. */

@@ -99,6 +99,26 @@ static int tell_config(const struct pm_daemon_options *options,
     return code;
 }
 
+/* In the process that was started, or in those that it guards. */
+static int serve_jobs(const struct pm_daemon_options *options,
+                      const struct pm_daemon_environment *outer) {
+    struct pm_daemon_environment environment = *outer;
+    struct pm_config config;
+    pm_error error = PM_ERROR_INIT;
+    const pm_status status = pm_daemon_load_config(options, &environment, &config, &error);
+    int code = 0;
+    if (status != PM_OK) {
+        return pm_daemon_say_error(status, &error);
+    }
+    const bool is_guarded = config.guardian;
+    pm_config_free(&config);
+    if (!is_guarded || pm_daemon_guard(&environment, &code)) {
+        block_signals();
+        code = pm_daemon_run(options, &environment);
+    }
+    return code;
+}
+
 static int serve(int n, char **arguments, const struct pm_daemon_environment *environment) {
     struct pm_daemon_options options;
     pm_error error = PM_ERROR_INIT;
@@ -116,8 +136,7 @@ static int serve(int n, char **arguments, const struct pm_daemon_environment *en
     } else if (options.salvage) {
         code = pm_daemon_salvage(&options, environment);
     } else {
-        block_signals();
-        code = pm_daemon_run(&options, environment);
+        code = serve_jobs(&options, environment);
     }
     free(options.set);
     return code;
@@ -182,7 +201,8 @@ int main(int n, char **arguments) {
         .watchdog_us = getenv("WATCHDOG_USEC"),
         .watchdog_pid = getenv("WATCHDOG_PID"),
         .journal_stream = getenv("JOURNAL_STREAM"),
-        .system_config = SYSTEM_CONFIG};
+        .system_config = SYSTEM_CONFIG,
+        .ready_fd = -1};
     occupy_closed_streams();
     keep_secrets();
     raise_file_limit();

@@ -32,6 +32,8 @@ static const struct {
     {"--devices", "LIST", "gpus.devices", NULL, "auto, or cpu,cuda:0,..."},
     {"--budget", "SIZE", "memory.total_budget", NULL, "memory for proofs and keys: 64GiB, or auto"},
     {"--key", "NAME=PATH", NULL, NULL, "register a key: .zkey or .params; may be given again"},
+    {"--no-guardian", NULL, "daemon.guardian", "false",
+     "serve in this process: nobody starts it again after a fault"},
     {"--log-level", "LEVEL", "logging.level", NULL, "warning, info or debug"},
     {"--print-config", NULL, NULL, NULL, "print the configuration, every key explained, and end"},
     {"--check-config", NULL, NULL, NULL, "say whether the configuration is fine, and end"},
@@ -61,9 +63,13 @@ void pm_daemon_print_help(void) {
         "passed; a second one ends it at once; what has not ended goes on at the next start.\n"
         "SIGHUP reads the configuration again: keys and the level of the log are followed, and\n"
         "what needs a restart is said.\n"
+        "\nThe process that is started guards another one that serves, hands signals on to it,\n"
+        "and starts it again when a fault ends it; --no-guardian for debuggers.\n"
         "\nEnds with the codes that `proofmill help` lists, and with 75 when "
         "daemon.restart_on_hang\n"
-        "asks for a restart. The other verbs speak to a daemon that runs; `proofmilld VERB "
+        "asks for a restart and no guardian does it; with 128 and the number of the signal when\n"
+        "the serving process was never ready and a signal ended it five times. The other verbs "
+        "speak to a daemon that runs; `proofmilld VERB "
         "--help`\n"
         "describes each.\n");
 }

@@ -38,7 +38,6 @@
 #define GRACE_MS 2000
 /* How often it is looked whether the start is over that a signal may end. */
 #define EARLY_TICK_MS 20
-#define EXIT_RESTART 75 /* EX_TEMPFAIL of sysexits.h */
 
 enum stage { SERVING, DRAINING, ENDING };
 
@@ -47,6 +46,7 @@ struct serve {
     const struct pm_daemon_options *options;
     const struct pm_daemon_environment *environment;
     struct pm_notify notify;
+    struct pm_daemon_last_signal last_signal;
     enum stage stage;
     bool at_once;
     bool ended_early; /* told to end before it served */
@@ -237,6 +237,7 @@ static pm_status start(struct serve *serve, pm_error *error) {
     PM_TRY(pm_http_start(daemon, daemon->config.status_listen, daemon->config.insecure_listen,
                          &daemon->http, error));
     say_started(serve);
+    pm_daemon_tell_guardian(serve->environment);
     (void)pm_notify_send(&serve->notify, "READY=1\nSTATUS=serves");
     return PM_OK;
 }
@@ -310,10 +311,10 @@ static void watch_cards(struct serve *serve) {
     if (!serve->hang_is_said) {
         serve->hang_is_said = true;
         pm_daemon_log(PM_LOG_WARNING, "%s hangs, and nothing but a restart frees it%s", name,
-                      restarts ? ": the daemon ends with code 75" : " (daemon.restart_on_hang)");
+                      restarts ? ": the process ends with code 75" : " (daemon.restart_on_hang)");
     }
     if (restarts) {
-        serve->code = EXIT_RESTART;
+        serve->code = PM_DAEMON_EXIT_RESTART;
         serve->at_once = true;
         serve->stage = ENDING;
     }
@@ -340,14 +341,13 @@ static void tell_manager(struct serve *serve) {
     }
 }
 
-static int next_signal(const struct serve *serve, const sigset_t *signals) {
+static int next_signal(struct serve *serve, const sigset_t *signals) {
     uint64_t wait_ms = serve->stage == DRAINING ? 0 : TICK_MS;
     if (serve->notify.watchdog_ms != 0 && serve->notify.watchdog_ms < wait_ms) {
         wait_ms = serve->notify.watchdog_ms;
     }
-    const struct timespec wait = {.tv_sec = (time_t)(wait_ms / 1000),
-                                  .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-    return sigtimedwait(signals, NULL, &wait); /* -1: none */
+    return pm_daemon_next_signal(&serve->last_signal, signals, wait_ms,
+                                 serve->environment->guardian);
 }
 
 static void loop(struct serve *serve) {
@@ -382,13 +382,20 @@ static void loop(struct serve *serve) {
 
 /* ---- End ------------------------------------------------------------------------------------ */
 
+/* To the manager a process that its guardian starts anew does not stop. */
+static void say_stopping(const struct serve *serve) {
+    if (serve->code != PM_DAEMON_EXIT_RESTART || serve->environment->guardian == 0) {
+        (void)pm_notify_send(&serve->notify, "STOPPING=1");
+    }
+}
+
 /* The engine's threads are joined, and one that a card keeps never comes. Without them the process
  * ends as in a crash, which the journal is made for; callers lose their connections, and a socket
  * that is left behind is replaced at the next start. */
 static void end_if_stuck(const struct serve *serve) {
     if (pm_daemon_has_stuck_thread(serve->daemon.engine)) {
         pm_daemon_log(PM_LOG_WARNING, "a card hangs: the process ends without waiting for it");
-        (void)pm_notify_send(&serve->notify, "STOPPING=1");
+        say_stopping(serve);
         _exit(serve->code);
     }
 }
@@ -420,6 +427,7 @@ int pm_daemon_run(const struct pm_daemon_options *options,
     }
     serve->options = options;
     serve->environment = environment;
+    serve->daemon.n_restarts = environment->n_restarts;
     pm_notify_open(&serve->notify, environment);
     pm_status status = pm_daemon_load_config(options, environment, &serve->daemon.config, &error);
     if (status != PM_OK) {
@@ -436,7 +444,7 @@ int pm_daemon_run(const struct pm_daemon_options *options,
         serve->code = is_good ? 0 : pm_daemon_say_error(status, &error);
     }
     if (is_good) {
-        (void)pm_notify_send(&serve->notify, "STOPPING=1");
+        say_stopping(serve);
     }
     stop(serve);
     if (is_good) {

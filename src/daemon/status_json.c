@@ -137,6 +137,7 @@ static void put_daemon(json_t *all, struct pm_daemon *daemon, const pm_engine_me
     pm_put_text(all, "version", pm_version());
     pm_put_text(all, "instance", instance);
     pm_put_number(all, "pid", (uint64_t)getpid());
+    pm_put_number(all, "restarts", daemon->n_restarts);
     pm_put_number(all, "now_us", pm_clock_now_ns() / 1000);
     pm_put_number(all, "wall_ms", (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000);
     pm_put_bool(all, "healthy", pm_is_healthy(daemon, reason, sizeof reason));

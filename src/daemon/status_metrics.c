@@ -184,6 +184,9 @@ static void add_all(struct pm_daemon *daemon, struct pm_text *text, const struct
     pm_text_add(text, "} 1\n");
     pm_metrics_family(text, "proofmill_uptime_seconds", "gauge", "Time since the start.");
     pm_text_add(text, "proofmill_uptime_seconds %.3f\n", (double)metrics->uptime_ns / 1e9);
+    pm_metrics_one(text, "proofmill_restarts_total", "counter",
+                   "How often the guardian has started the serving process anew after a fault.",
+                   daemon->n_restarts);
     add_jobs(text, metrics);
     add_proofs(text, metrics);
     add_pools(text, metrics);
