@@ -627,7 +627,9 @@ begin "a daemon that goes away while somebody waits"
 # shellcheck disable=SC2086
 run 0 submit long $long_job --request-id later
 # Who waits has a connection, a descriptor of the daemon. The kernel shows those to root alone.
-n_descriptors() { find "/proc/$daemon/fd" -mindepth 1 2>/dev/null | wc -l; }
+# The process that serves is the daemon's child, and dies with it.
+serving=$(cut -d ' ' -f 1 "/proc/$daemon/task/$daemon/children")
+n_descriptors() { find "/proc/$serving/fd" -mindepth 1 2>/dev/null | wc -l; }
 sleep 0.5
 before=$(n_descriptors)
 "$proofmilld" await later >out 2>err </dev/null &
@@ -640,6 +642,9 @@ sleep 1
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null
 daemon=
+while grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$serving/status" 2>/dev/null; do
+    sleep 0.05
+done
 wait $waiter
 expect "exit code of a wait without a daemon" test $? = 4
 says "the daemon at unix://$scratch/d.sock"

@@ -17,9 +17,13 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 DAEMON, COMMAND, DEMO, DATA, FAKE_GPU = (os.path.abspath(path) for path in sys.argv[1:6])
 CONSTRAINTS, JOBS, PARTS = 6000, 2, 30
+# Sanitizers leave faults to the kernel, as a daemon without them does.
+WITHOUT_HANDLERS = {name: os.environ.get(name, "") + ":handle_segv=0:handle_abort=0:detect_leaks=0"
+                    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
 checks = failures = 0
 
 
@@ -137,6 +141,18 @@ class Daemon:
 
     def client(self, *words):
         return self.place.run(*words, program=COMMAND, PROOFMILL_ADDRESS=self.address)
+
+    def serving(self):
+        """The process that serves: the child of the one that was started, if there is one now."""
+        pid = self.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as stream:
+            return [int(child) for child in stream.read().split()]
+
+    def wait_serving(self, but=None):
+        until = time.monotonic() + 30
+        while self.serving() in ([], [but]) and time.monotonic() < until:
+            time.sleep(0.01)
+        return self.serving()[0]
 
     def send(self, number):
         self.process.send_signal(number)
@@ -277,7 +293,7 @@ path = "{place.path('missing.zkey')}"
     check(mode(daemon.socket_path) == 0o600, "the socket's mode")
     check(mode(os.path.dirname(daemon.socket_path)) == 0o700, "the socket's folder's mode")
     check(mode(place.path("one.state")) == 0o700, "the state's mode")
-    with open(f"/proc/{daemon.process.pid}/limits", encoding="utf-8") as stream:
+    with open(f"/proc/{daemon.serving()[0]}/limits", encoding="utf-8") as stream:
         check(re.search(r"Max core file size +0 +0 ", stream.read()), "cores are not off")
     check(daemon.manager.wait("WATCHDOG=1", 10) is not None, "no WATCHDOG=1")
     code, out, err = daemon.client("submit", "mult3", f"{DATA}/mult3/mult3.wtns", "--wait",
@@ -513,7 +529,9 @@ def check_salvage(place, job):
 
 
 def check_hang(place):
-    """F9: a card hangs. The daemon ends with 75, and the one after it makes the proof."""
+    """F9: a card hangs. The process ends with 75, and the one after it makes the proof: it is
+    started by the guardian, or without one by whoever started the daemon."""
+    hanging = place.write("hanging", "")
     config = place.write("hang.toml", f"""
 daemon.restart_on_hang = true
 gpus.stall_timeout = "1s"
@@ -522,26 +540,156 @@ gpus.library = "{FAKE_GPU}"
 name = "mult3"
 path = "{DATA}/mult3/mult3.zkey"
 """)
-    daemon = Daemon(place, "hang", "--config", config, "--devices", "cuda:0", FAKE_GPU_HANG="1")
-    daemon.wait_log("key mult3 is registered")
-    code, out, err = daemon.client("submit", "mult3", f"{DATA}/mult3/mult3.wtns", "--request-id",
-                                   "a", "--json")
-    check(code == 0, f"submit: {err}")
-    job = json.loads(out)["job"]
+
+    def submit(daemon, name, *words):
+        code, out, err = daemon.client("submit", "mult3", f"{DATA}/mult3/mult3.wtns",
+                                       "--request-id", name, "--json", *words)
+        check(code == 0, f"submit {name}: {out} {err}")
+
+    def start(name, *words):
+        daemon = Daemon(place, name, "--config", config, "--devices", "cuda:0", *words,
+                        FAKE_GPU_HANG=hanging)
+        daemon.wait_log("key mult3 is registered")
+        return daemon
+
+    daemon = start("hang", "--no-guardian")
+    check(daemon.serving() == [], "--no-guardian makes a process")
+    submit(daemon, "a")
     daemon.end(75, None)
     has(daemon.log(), "cuda:0 hangs, and nothing but a restart frees it", "log")
+    check(daemon.manager.wait("STOPPING=1", 5) is not None, "no STOPPING=1")
     daemon.manager.socket.close()
     os.unlink(place.path("hang.notify"))
-    daemon = Daemon(place, "hang", "--config", config)
-    code, out, err = daemon.client("submit", "mult3", f"{DATA}/mult3/mult3.wtns", "--request-id",
-                                   "a", "--wait", "--json")
-    check(code == 0, f"the job after the restart: {out} {err}")
+    daemon = start("hang")
+    daemon.wait_log("cuda:0 hangs, and nothing but a restart frees it")
+    os.unlink(hanging)
+    daemon.wait_log("the serving process ended with code 75; restart 1 in 0.2 s")
+    check(daemon.manager.wait("READY=1") is not None, "no READY=1 after a hang")
+    check(not any("STOPPING=1" in said for said in daemon.manager.messages),
+          "the manager is told of an end that is none")
+    submit(daemon, "a", "--wait")
+    submit(daemon, "b", "--wait")
     daemon.end(0)
+
+
+def status_of(port):
+    """/status, and the restarts that /metrics has."""
+    def get(what):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{what}", timeout=60) as answer:
+            return answer.read().decode()
+
+    return json.loads(get("/status")), re.search(r"^proofmill_restarts_total (\d+)$",
+                                                 get("/metrics"), re.M).group(1)
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as stream:
+            return not re.search(r"^State:\s+[ZX]", stream.read(), re.M)
+    except OSError:
+        return False
+
+
+def check_crash(place):
+    """F9: faults end the serving process in the middle of a proof, not the daemon; the job is
+    done, once. A watchdog's manager hears of the guardian meanwhile."""
+    make_circuit(place)
+    port = free_port()
+    daemon = Daemon(place, "crash", "--key", "c=c.zkey", "--status-listen", f"127.0.0.1:{port}",
+                    WATCHDOG_USEC="400000", **WITHOUT_HANDLERS)
+    check(daemon.process.pid != daemon.serving()[0], "the guardian serves")
+    check(status_of(port)[1] == "0", "restarts at the start")
+    pid = daemon.serving()[0]
+    for n, number in enumerate((signal.SIGSEGV, signal.SIGKILL), 1):
+        daemon.wait_log("key c is registered: c.zkey")
+        code, out, err = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--request-id", f"r{n}",
+                                       "--json")
+        check(code == 0, f"submit: {err}")
+        job = json.loads(out)["job"]
+        until = time.monotonic() + 60
+        while status_of(port)[0]["running"] == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        os.kill(pid, number)
+        daemon.wait_log(f"the serving process was ended by signal {number:d} ")
+        has(daemon.log(), f"restart {n} in 0.{n * 2} s", "log")
+        check(daemon.manager.wait("READY=1") is not None, f"no READY=1: {daemon.log()}")
+        said = "\n".join(daemon.manager.messages)
+        has(said, f"STATUS=the serving process was ended by signal {number:d}", "manager")
+        pid = daemon.wait_serving(but=pid)
+        outcomes = [daemon.client("await", str(job), "--timeout", "100", "--json") for _ in "ab"]
+        check(outcomes[0][0] == 0, f"job {job} after a fault: {outcomes[0]}")
+        proofs = [json.loads(out).get("proofs") for _, out, _ in outcomes]
+        check(proofs[0] and proofs[0] == proofs[1], f"job {job} has two outcomes: {outcomes}")
+        code, out, _ = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--request-id", f"r{n}",
+                                     "--json")
+        check(code == 0 and json.loads(out)["job"] == job, f"job {job} is made twice: {out}")
+        status, counted = status_of(port)
+        check((status["restarts"], counted, status["pid"]) == (n, str(n), pid),
+              f"restarts: {status['restarts']} {counted}")
+    daemon.send(signal.SIGHUP)
+    check(daemon.manager.wait("RELOADING=1") is not None, "SIGHUP does not arrive")
+    # What both get, as from a terminal or a control group, counts once: it does not cut jobs off.
+    code, out, err = daemon.client("submit", "c", "c.wtns", "--json")
+    check(code == 0, f"submit: {err}")
+    os.kill(pid, signal.SIGTERM)
+    daemon.end(0)
+    check("restart 3" not in daemon.log(), "an end is taken for a fault")
+
+
+def check_guardian_dies(place):
+    """F9: nobody is left behind who keeps the socket."""
+    daemon = Daemon(place, "orphan")
+    pid = daemon.serving()[0]
+    daemon.end(-signal.SIGKILL, signal.SIGKILL)
+    until = time.monotonic() + (30 if "ASAN_OPTIONS" in os.environ else 2)
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    check(not is_running(pid), "the serving process outlives its guardian")
+    daemon.manager.socket.close()
+    os.unlink(place.path("orphan.notify"))
+    daemon = Daemon(place, "orphan")
+    check(daemon.client("status")[0] == 0, "the socket cannot be had again")
+    daemon.end(0)
+
+
+def check_never_ready(place):
+    """F9: what ends before it ever was ready is not started for ever; SIGTERM ends a pause."""
+    key = place.path("key.zkey")
+    shutil.copy(f"{DATA}/mult3/mult3.zkey", key)
+    daemon = Daemon(place, "never", **WITHOUT_HANDLERS)
+    code, _, err = daemon.client("key", "add", "key", key)
+    check(code == 0, f"key add: {err}")
+    daemon.end(0)
+    os.truncate(key, 1 << 38)  # the start reads it for minutes
+    for n_kills in (4, 5):
+        daemon.manager.socket.close()
+        os.unlink(place.path("never.notify"))
+        daemon = Daemon(place, "never", serves=False, WATCHDOG_USEC="400000", **WITHOUT_HANDLERS)
+        pid = daemon.wait_serving()
+        check(daemon.manager.wait("WATCHDOG=1", 10) is not None, "no WATCHDOG=1 while it starts")
+        for n in range(1, n_kills + 1):
+            os.kill(pid, signal.SIGABRT)
+            if n < n_kills:
+                pid = daemon.wait_serving(but=pid)
+        if n_kills == 4:
+            daemon.wait_log("restart 4 in 1.6 s")
+            daemon.end(0)
+            has(daemon.log(), "ended while nothing served", "log")
+        else:
+            daemon.end(128 + signal.SIGABRT, None)
+            has(daemon.log(), "given up after 5 starts, none of which was ready", "log")
 
 
 def main():
     for test in (check_options, check_configuration, check_places, check_one_life, check_keys,
-                 check_early_stop, check_hang):
+                 check_early_stop, check_hang, check_crash, check_guardian_dies,
+                 check_never_ready):
         place = Place()
         test(place)
         place.close()

@@ -283,7 +283,7 @@ if (canMount) {
             'size=1m,mode=700 none "$0" && exec "$@"', full.stateFolder];
         await full.start();
         // Its own view of its files.
-        const filler = path.join(`/proc/${full.process.pid}/root`, full.stateFolder, "filler");
+        const filler = path.join(`/proc/${full.servingPid}/root`, full.stateFolder, "filler");
         await fullDisk(full, () => {
             const fd = fs.openSync(filler, "w");
             try {
@@ -298,7 +298,7 @@ if (canMount) {
 }
 
 const prlimit = (daemonOfLimit, bytes) => spawnSync("prlimit",
-    ["--pid", String(daemonOfLimit.process.pid), `--fsize=${bytes}:unlimited`]).status === 0;
+    ["--pid", String(daemonOfLimit.servingPid), `--fsize=${bytes}:unlimited`]).status === 0;
 await section("files that may not grow (EFBIG)", async () => {
     const full = await new Daemon().start();
     if (!prlimit(full, "unlimited")) {

@@ -353,9 +353,21 @@ export class Daemon {
         return this.process.exitCode === null && this.process.signalCode === null;
     }
 
-    kill(signal = "SIGKILL") {
+    // The process that serves: a child of the one that was started, which guards it. Where that one
+    // is a command of `prefix` which executes the daemon, it is its child all the same.
+    get servingPid() {
+        const { pid } = this.process;
+        const children = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+        return Number(children.split(" ")[0]) || pid;
+    }
+
+    // SIGKILL ends all of it: the serving process dies with its guardian, a moment later.
+    async kill(signal = "SIGKILL") {
+        const serving = this.isAlive ? this.servingPid : 0;
         this.process.kill(signal);
-        return this.ended;
+        const how = await this.ended;
+        while (serving && isRunning(serving)) await sleep(1);
+        return how;
     }
 
     // Ends it as the system's manager does, and says whether it ended well.
@@ -377,7 +389,7 @@ export class Daemon {
     // What the kernel says of the process. It lets nobody but root see the descriptors of one that
     // keeps secrets: 0 then.
     holdings() {
-        const proc = `/proc/${this.process.pid}`;
+        const proc = `/proc/${this.servingPid}`;
         const status = fs.readFileSync(`${proc}/status`, "utf8");
         const kib = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)[1]);
         return {
@@ -387,6 +399,15 @@ export class Daemon {
             threads: kib("Threads"),
             fds: process.getuid() === 0 ? fs.readdirSync(`${proc}/fd`).length : 0,
         };
+    }
+}
+
+// One that has ended may not have been waited for.
+function isRunning(pid) {
+    try {
+        return !/^State:\s+[ZX]/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
+    } catch {
+        return false;
     }
 }
 

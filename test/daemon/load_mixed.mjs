@@ -191,10 +191,10 @@ async function evictAll(client) {
 
 function startSampling(daemon, baseBytes, budgetBytes) {
     if (process.getuid() === 0) { // VmHWM begins anew
-        fs.writeFileSync(`/proc/${daemon.process.pid}/clear_refs`, "5");
+        fs.writeFileSync(`/proc/${daemon.servingPid}/clear_refs`, "5");
     }
     const worker = new Worker(new URL("load_sampler.mjs", import.meta.url), { workerData: {
-        pid: daemon.process.pid, port: daemon.statusPort, baseBytes, budgetBytes } });
+        pid: daemon.servingPid, port: daemon.statusPort, baseBytes, budgetBytes } });
     const seen = new Promise((resolve, reject) => {
         worker.once("message", resolve);
         worker.once("error", reject);

@@ -564,7 +564,7 @@ const nIn = (bytes, secrets) => secrets.filter((secret) => bytes.includes(secret
 
 // In all memory that the daemon can write to. Root alone may look there.
 function nInMemory(secrets) {
-    const proc = `/proc/${daemon.process.pid}`;
+    const proc = `/proc/${daemon.servingPid}`;
     const fd = fs.openSync(`${proc}/mem`, "r");
     let n = 0;
     for (const line of fs.readFileSync(`${proc}/maps`, "utf8").split("\n")) {

@@ -699,7 +699,7 @@ def put_scenarios(seeds):
 
 CONFIG_KEYS = {
     "daemon": ("listen", "status_listen", "insecure_listen", "state_dir", "drain_timeout",
-               "restart_on_hang"),
+               "restart_on_hang", "guardian"),
     "tls": ("certificate", "key", "client_ca"),
     "rpc": ("max_message", "max_upload", "threads", "max_connections", "max_calls",
             "allow_paths_over_tcp"),

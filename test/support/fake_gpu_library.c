@@ -7,7 +7,8 @@
  *   FAKE_GPU_BYTES       of memory of each; 1 GiB unless given
  *   FAKE_GPU_FAIL_CALL   the n-th call that can fail fails, and the device is bad from then on
  *   FAKE_GPU_FAIL_DEVICE which device that is; 0 unless given
- *   FAKE_GPU_HANG        set: what is computed there never comes back
+ *   FAKE_GPU_HANG        set: what is computed there never comes back; a path: that is so where
+ *                        the file is there when the library is opened
  *   FAKE_GPU_REPORT      a file to write what was done there to, at the end of the process
  */
 #include "support/fake_gpu.h"
@@ -81,7 +82,8 @@ __attribute__((visibility("default"))) const struct pm_gpu_api *pm_gpu_api_get(v
     table = *fake_gpu_api();
     table.device_count = device_count;
     table.device_open = device_open;
-    if (getenv("FAKE_GPU_HANG") != NULL) {
+    const char *hang = getenv("FAKE_GPU_HANG");
+    if (hang != NULL && (hang[0] != '/' || access(hang, F_OK) == 0)) {
         table.sparse_multiply = never_multiply;
     }
     return &table;
