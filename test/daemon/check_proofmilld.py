@@ -635,9 +635,10 @@ def check_crash(place):
     daemon.send(signal.SIGHUP)
     check(daemon.manager.wait("RELOADING=1") is not None, "SIGHUP does not arrive")
     # What both get, as from a terminal or a control group, counts once: it does not cut jobs off.
-    code, out, err = daemon.client("submit", "c", "c.wtns", "--json")
+    code, out, err = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--json")
     check(code == 0, f"submit: {err}")
     os.kill(pid, signal.SIGTERM)
+    check(daemon.manager.wait("STOPPING=1") is not None, "no STOPPING=1")
     daemon.end(0)
     check("restart 3" not in daemon.log(), "an end is taken for a fault")
 
