@@ -642,7 +642,9 @@ sleep 1
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null
 daemon=
-while grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$serving/status" 2>/dev/null; do
+# A leader that has ended may wait for its parent; its last other thread closes the files.
+while grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$serving/status" 2>/dev/null ||
+    [ "$(find "/proc/$serving/task" -maxdepth 1 -mindepth 1 2>/dev/null | wc -l)" -gt 1 ]; do
     sleep 0.05
 done
 wait $waiter

@@ -589,9 +589,11 @@ def free_port():
 
 
 def is_running(pid):
+    """One that has ended may not have been waited for; with a second thread it has its files."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as stream:
-            return not re.search(r"^State:\s+[ZX]", stream.read(), re.M)
+            is_dead = re.search(r"^State:\s+[ZX]", stream.read(), re.M)
+        return not is_dead or len(os.listdir(f"/proc/{pid}/task")) > 1
     except OSError:
         return False
 

@@ -130,9 +130,9 @@ async function worker(daemon, life) {
     }
 }
 
-async function oneLife(daemon, isFirst) {
+// end: what ends it.
+async function oneLife(daemon, isFirst, end) {
     const life = { isOver: false, acknowledged: 0 };
-    await daemon.start();
     if (isFirst) {
         for (const circuit of circuits) await daemon.client().RegisterKey(registration(circuit));
     }
@@ -141,7 +141,7 @@ async function oneLife(daemon, isFirst) {
     if (random(4)) await until(() => life.acknowledged > 1, "jobs are accepted");
     await sleep(random(isFirst ? 400 : 250));
     life.isOver = true;
-    await daemon.kill();
+    await end();
     await Promise.all(workers);
     for (const client of daemon.clients) client.close();
     daemon.clients = [];
@@ -156,9 +156,24 @@ const daemon = new Daemon();
 
 await section(`${N_KILLS} kills under load`, async () => {
     let nAcknowledged = 0;
-    for (let i = 0; i < N_KILLS; ++i) nAcknowledged += await oneLife(daemon, i === 0);
+    for (let i = 0; i < N_KILLS; ++i) {
+        await daemon.start();
+        nAcknowledged += await oneLife(daemon, i === 0, () => daemon.kill());
+    }
     console.log(`       ${nAcknowledged} submits were acknowledged`);
     check(nAcknowledged > N_KILLS, "hardly anything was acknowledged");
+});
+
+await section("the serving process alone is killed, and its guardian starts it again", async () => {
+    await daemon.start();
+    for (let n = 1; n <= 4; ++n) {
+        const killed = daemon.servingPid;
+        await oneLife(daemon, false, () => process.kill(killed, "SIGKILL"));
+        await until(() => ![killed, daemon.process.pid].includes(daemon.servingPid), "it is there");
+        await daemon.untilListening();
+        equal((await daemon.httpJson()).restarts, n, "restarts");
+    }
+    await daemon.kill();
 });
 
 await section("everything that was acknowledged has ended, once", async () => {

@@ -402,10 +402,12 @@ export class Daemon {
     }
 }
 
-// One that has ended may not have been waited for.
+// One that has ended may not have been waited for; while it has a second thread it is still ending,
+// and has its files.
 function isRunning(pid) {
     try {
-        return !/^State:\s+[ZX]/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"));
+        return !/^State:\s+[ZX]/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8")) ||
+            fs.readdirSync(`/proc/${pid}/task`).length > 1;
     } catch {
         return false;
     }
