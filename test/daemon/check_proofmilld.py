@@ -602,6 +602,7 @@ def check_crash(place):
     """F9: faults end the serving process in the middle of a proof, not the daemon; the job is
     done, once. A watchdog's manager hears of the guardian meanwhile."""
     make_circuit(place)
+    parts = ["c.wtns"] * (PARTS // 5)  # within the minute after which a pause is the least again
     port = free_port()
     daemon = Daemon(place, "crash", "--key", "c=c.zkey", "--status-listen", f"127.0.0.1:{port}",
                     WATCHDOG_USEC="400000", **WITHOUT_HANDLERS)
@@ -610,7 +611,7 @@ def check_crash(place):
     pid = daemon.serving()[0]
     for n, number in enumerate((signal.SIGSEGV, signal.SIGKILL), 1):
         daemon.wait_log("key c is registered: c.zkey")
-        code, out, err = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--request-id", f"r{n}",
+        code, out, err = daemon.client("submit", "c", *parts, "--request-id", f"r{n}",
                                        "--json")
         check(code == 0, f"submit: {err}")
         job = json.loads(out)["job"]
@@ -628,7 +629,7 @@ def check_crash(place):
         check(outcomes[0][0] == 0, f"job {job} after a fault: {outcomes[0]}")
         proofs = [json.loads(out).get("proofs") for _, out, _ in outcomes]
         check(proofs[0] and proofs[0] == proofs[1], f"job {job} has two outcomes: {outcomes}")
-        code, out, _ = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--request-id", f"r{n}",
+        code, out, _ = daemon.client("submit", "c", *parts, "--request-id", f"r{n}",
                                      "--json")
         check(code == 0 and json.loads(out)["job"] == job, f"job {job} is made twice: {out}")
         status, counted = status_of(port)
@@ -637,7 +638,7 @@ def check_crash(place):
     daemon.send(signal.SIGHUP)
     check(daemon.manager.wait("RELOADING=1") is not None, "SIGHUP does not arrive")
     # What both get, as from a terminal or a control group, counts once: it does not cut jobs off.
-    code, out, err = daemon.client("submit", "c", *["c.wtns"] * PARTS, "--json")
+    code, out, err = daemon.client("submit", "c", *parts, "--json")
     check(code == 0, f"submit: {err}")
     os.kill(pid, signal.SIGTERM)
     check(daemon.manager.wait("STOPPING=1") is not None, "no STOPPING=1")
