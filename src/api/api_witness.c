@@ -2,6 +2,7 @@
 #include "api/api_internal.h"
 
 #include "io/wtns.h"
+#include "par/bulk.h"
 
 #include <string.h>
 
@@ -124,20 +125,12 @@ pm_witness *pm_witness_retain(const pm_witness *witness) {
     return shared;
 }
 
-static void wipe_pieces(void *values, size_t begin, size_t end) {
-    const uint64_t n_bytes = pm_memory_bytes(values), until = end * PM_MEMORY_WIPE_BYTES;
-    pm_memory_wipe_piece(values, begin * PM_MEMORY_WIPE_BYTES, until < n_bytes ? until : n_bytes);
-}
-
 void pm_witness_destroy_by(pm_context *context, pm_witness *witness) {
     if (witness == NULL || __atomic_sub_fetch(&witness->n_references, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
     }
-    if (context != NULL && witness->n_values != 0) {
-        const uint64_t n_bytes = pm_memory_bytes(witness->values);
-        pm_team_for(context->team, (n_bytes - 1) / PM_MEMORY_WIPE_BYTES + 1, 1, wipe_pieces,
-                    witness->values);
-        pm_memory_wiped(witness->values);
+    if (context != NULL) {
+        pm_team_wipe(context->team, witness->values);
     }
     pm_memory_free(witness->values);
     pm_memory_free(witness);

@@ -6,6 +6,7 @@
  * for the half.
  */
 #include "groth16/backend_cuda_card.h"
+#include "par/bulk.h"
 
 #include <string.h>
 
@@ -73,16 +74,6 @@ pm_status pm_cuda_way_end(struct pm_cuda_way *way, pm_status status, pm_error *e
     return status;
 }
 
-struct copy {
-    uint8_t *to;
-    const uint8_t *from;
-};
-
-static void copy_range(void *argument, size_t begin, size_t end) {
-    const struct copy *copy = argument;
-    memcpy(copy->to + begin, copy->from + begin, end - begin);
-}
-
 static pm_status straight(struct pm_cuda_way *way, uint8_t *to, const uint8_t *from,
                           uint64_t n_bytes, pm_error *error) {
     while (n_bytes > 0) {
@@ -112,7 +103,6 @@ pm_status pm_cuda_way_bytes(struct pm_cuda_way *way, void *to, const void *from,
 pm_status pm_cuda_way_part(struct pm_cuda_way *way, void *to, const void *from, uint64_t n_bytes,
                            bool is_pinned, pm_error *error) {
     uint8_t *at = to;
-    struct copy copy = {.from = from};
     if (is_pinned) {
         return straight(way, to, from, n_bytes, error);
     }
@@ -121,11 +111,10 @@ pm_status pm_cuda_way_part(struct pm_cuda_way *way, void *to, const void *from, 
         struct pm_cuda_lane *lane = NULL;
         PM_TRY(pm_cuda_way_half(way, &lane, error));
         lane->used_bytes = n > lane->used_bytes ? n : lane->used_bytes;
-        copy.to = lane->half;
-        pm_team_for(way->team, n, COPY_GRAIN_BYTES, copy_range, &copy);
+        pm_team_copy(way->team, lane->half, from, n, COPY_GRAIN_BYTES);
         PM_TRY(way->cuda->api->upload(&lane->stream, at, lane->half, n, error));
         at += n;
-        copy.from += n;
+        from += n;
         n_bytes -= n;
     }
     return PM_OK;

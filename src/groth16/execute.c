@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "par/team.h"
+#include "par/bulk.h"
 
 #define BIT(id) (UINT64_C(1) << (id))
 
@@ -59,21 +59,11 @@ static void give_back(struct pm_execution *execution, enum pm_buffer_id id) {
     }
 }
 
-/* From here on what takes longest about giving a secret back is to wipe it: 0.1 ms a MiB. */
-#define WIPED_TOGETHER_BYTES (4 * PM_MEMORY_WIPE_BYTES)
-
-static void wipe_pieces(void *buffer, size_t begin, size_t end) {
-    const uint64_t bytes = pm_memory_bytes(buffer), until = end * PM_MEMORY_WIPE_BYTES;
-    pm_memory_wipe_piece(buffer, begin * PM_MEMORY_WIPE_BYTES, until < bytes ? until : bytes);
-}
-
 static void free_host_buffer(const struct pm_execution *execution,
                              const struct pm_plan_buffer *buffer, void *held,
                              const struct pm_ledger_note *note) {
-    if (held != NULL && buffer->secret && buffer->bytes >= WIPED_TOGETHER_BYTES) {
-        const uint64_t n_pieces = (buffer->bytes - 1) / PM_MEMORY_WIPE_BYTES + 1;
-        pm_team_for(execution->data.team, n_pieces, 1, wipe_pieces, held);
-        pm_memory_wiped(held);
+    if (buffer->secret) {
+        pm_team_wipe(execution->data.team, held);
     }
     pm_memory_free_noted(held, note->step, note->in_device_lock);
 }

@@ -2,6 +2,7 @@
 #include "card_partition.h"
 
 #include "card_prove.h"
+#include "par/bulk.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -333,20 +334,10 @@ static void log_of_sum(struct card_partition *p, enum card_query query,
     }
 }
 
-struct range_copy {
-    uint8_t *to;
-    const uint8_t *from;
-};
-
-static void copy_range(void *argument, size_t begin, size_t end) {
-    const struct range_copy *copy = argument;
-    memcpy(copy->to + begin, copy->from + begin, end - begin);
-}
-
 static void *copy_of(const struct card_partition *p, const void *from, uint64_t bytes) {
-    struct range_copy copy = {card_room(bytes), from};
-    pm_team_for(p->kernels.team, bytes, CARD_CHUNK, copy_range, &copy);
-    return copy.to;
+    void *to = card_room(bytes);
+    pm_team_copy(p->kernels.team, to, from, bytes, CARD_CHUNK);
+    return to;
 }
 
 /* h by the CPU: the scalars of its sum. */

@@ -7,6 +7,7 @@
 #include "card_supraseal.h"
 
 #include "card_prove.h"
+#include "par/bulk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,16 +21,6 @@ static struct {
     uint64_t bytes; /* whole pages */
 } lent[CARD_LENTS];
 
-struct moving {
-    uint8_t *to;
-    const uint8_t *from;
-};
-
-static void move_range(void *argument, size_t begin, size_t end) {
-    const struct moving *moving = argument;
-    memcpy(moving->to + begin, moving->from + begin, end - begin);
-}
-
 static void make(const struct card_partition *p, enum card_lent which, const void *from,
                  uint64_t n_bytes) {
     const uint64_t bytes = (n_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -39,8 +30,7 @@ static void make(const struct card_partition *p, enum card_lent which, const voi
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CARD_PROVE_CHECK(memory != MAP_FAILED, "%llu bytes", (unsigned long long)bytes);
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    struct moving moving = {memory, from};
-    pm_team_for(p->kernels.team, n_bytes, CARD_CHUNK, move_range, &moving);
+    pm_team_copy(p->kernels.team, memory, from, n_bytes, CARD_CHUNK);
     (void)munmap(memory, bytes);
     lent[which].fd = fd;
     lent[which].bytes = bytes;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "base/limits.h"
+#include "base/memory.h"
+#include "par/bulk.h"
 #include "par/team.h"
 
 #include <dirent.h>
@@ -379,6 +381,41 @@ static void test_for_does_not_wrap_on_huge_ranges(void **state) {
     pm_team_destroy(team);
 }
 
+/* Lengths around a piece; a short secret is left to who frees it. */
+static void test_long_memory(void **state) {
+    (void)state;
+    static const uint64_t lengths[] = {1,
+                                       4095,
+                                       PM_MEMORY_WIPE_BYTES,
+                                       4 * PM_MEMORY_WIPE_BYTES - 1,
+                                       4 * PM_MEMORY_WIPE_BYTES,
+                                       9 * PM_MEMORY_WIPE_BYTES + 77};
+    struct pm_team *team = NULL;
+    assert_int_equal(pm_team_create(3, &team, NULL), PM_OK);
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
+        const uint64_t n = lengths[k];
+        const bool is_wiped = n >= 4 * PM_MEMORY_WIPE_BYTES;
+        void *from = NULL, *to = NULL;
+        uint64_t n_zero = 0;
+        assert_int_equal(pm_memory_alloc(NULL, "from", n, PM_MEMORY_PLAIN, &from, NULL), PM_OK);
+        assert_int_equal(pm_memory_alloc(NULL, "to", n, PM_MEMORY_SECRET, &to, NULL), PM_OK);
+        for (uint64_t i = 0; i < n; ++i) {
+            ((uint8_t *)from)[i] = (uint8_t)(1 + i % 251);
+        }
+        pm_team_copy(team, to, from, n, 1 << 16);
+        assert_memory_equal(to, from, n);
+        pm_team_wipe(k % 2 == 0 ? team : NULL, to);
+        for (uint64_t i = 0; i < n; ++i) {
+            n_zero += ((uint8_t *)to)[i] == 0;
+        }
+        assert_int_equal(n_zero, is_wiped ? n : 0);
+        pm_memory_free(from);
+        pm_memory_free(to);
+    }
+    pm_team_wipe(team, NULL);
+    pm_team_destroy(team);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_exactly_once),
@@ -393,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_members_block_signals_and_the_caller_keeps_its_mask),
         cmocka_unit_test(test_for_covers_exactly_the_range),
         cmocka_unit_test(test_for_does_not_wrap_on_huge_ranges),
+        cmocka_unit_test(test_long_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
