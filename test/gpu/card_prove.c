@@ -196,7 +196,7 @@ static void equal(const struct pm_gpu_api *api, uint32_t low, uint32_t high, uin
 
 #define ROUNDS 9
 
-static int by_value(const void *a, const void *b) {
+int card_prove_by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -239,7 +239,7 @@ static void time_proofs(const struct pm_gpu_api *api, const char *preset, pm_cur
                 best = stats;
             }
         }
-        qsort(times, ROUNDS, sizeof times[0], by_value);
+        qsort(times, ROUNDS, sizeof times[0], card_prove_by_value);
         (void)printf("%s 2^%u %s %s%s: least %.2f ms, median %.2f ms; residency %u, form %u\n",
                      preset, log_n, pm_curve_name(curve), bellman ? "bellman" : "snarkjs",
                      no_self_verify ? ", not self-verified" : "", times[0], times[ROUNDS / 2],

@@ -32,6 +32,8 @@
     } while (0)
 
 double card_prove_now_ms(void);
+/* Of doubles, for qsort(). */
+int card_prove_by_value(const void *a, const void *b);
 
 /* A partition of 2^log_n rows in the proportions of a 32 GiB sector; card_prove.c has the words. */
 void card_prove_partition(const struct pm_gpu_api *api, uint32_t log_n, uint64_t seed, int n_words,

@@ -101,11 +101,6 @@ static void print_records(const struct run *run) {
     }
 }
 
-static int by_time(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Two proofs at a time, one on the card while the other is at its beginning or end: all of them,
  * and without the first two and the last, beside which the card had another or none. */
 static void time_pair(struct run *run) {
@@ -123,7 +118,7 @@ static void time_pair(struct run *run) {
     }
     const double all_ms = card_prove_now_ms() - begin_ms;
     const int n = 2 * PAIR_ROUNDS;
-    qsort(ends_ms, (size_t)n, sizeof ends_ms[0], by_time);
+    qsort(ends_ms, (size_t)n, sizeof ends_ms[0], card_prove_by_value);
     (void)printf("  two workers: %.1f ms a partition, %.1f ms in steady state\n", all_ms / n,
                  (ends_ms[n - 2] - ends_ms[1]) / (n - 3));
 }
